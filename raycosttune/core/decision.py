@@ -1,0 +1,65 @@
+"""What the session answers: small unions, to be matched."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from raycosttune.core.observation import Recipe
+from raycosttune.core.space import Allocation
+
+
+@dataclass(frozen=True)
+class Run:
+    """Starts a training run.
+
+    Attributes:
+        allocation: Workers and batch.
+        recipe: The other hyperparameters, the learning rate scaled to the batch.
+        why: One sentence for people.
+    """
+
+    allocation: Allocation
+    recipe: Recipe
+    why: str
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Starts nothing now; something that runs must end first."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Ends the sweep: no experiment pays for itself, or a limit is reached."""
+
+    why: str
+
+
+Answer = Run | Wait | Finished
+
+
+class StopCause(StrEnum):
+    """Why a running trial is stopped."""
+
+    REACHED = "reached"
+    DEADLINE = "deadline"
+    COST = "cost"
+    EPOCHS = "epochs"
+    BUDGET = "budget"
+
+
+@dataclass(frozen=True)
+class Continue:
+    """Lets a trial run on."""
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Ends a trial."""
+
+    cause: StopCause
+    why: str
+
+
+Decision = Continue | Stop

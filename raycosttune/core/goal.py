@@ -1,0 +1,87 @@
+"""What a sweep is for: a target, its limits, and how often the result will be used."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from raycosttune.errors import InvalidGoalError
+
+Mode = Literal["max", "min"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """Names the target of a training job and the limits that hold.
+
+    Attributes:
+        target: Value of the metric that a run must reach.
+        metric: Name of the reported metric, nested with "/" (`"val/accuracy"`). May be
+            left to Tune's own `metric`.
+        mode: Whether the metric must rise to the target ("max") or fall to it ("min").
+            May be left to Tune's own `mode`.
+        deadline_seconds: Limit for one training run, from the request for workers to
+            the target. It bounds neither the sweep nor its price.
+        sweep_deadline_seconds: Limit for the whole sweep, wall time.
+        sweep_budget: Limit for what the whole sweep may cost, in the cost metric's unit.
+        planned_runs: How often the training will run in all: 1 when it is needed only
+            now, 100 for a nightly retraining of a quarter. The search stops where a
+            further trial would cost more than it could save over these runs.
+        max_epochs: A run that has not reached the target by then is stopped.
+        tolerance: The search stops when nothing untried can save more than this
+            fraction of the best cost.
+
+    Raises:
+        InvalidGoalError: If a value breaks its rule.
+    """
+
+    target: float
+    metric: str | None = None
+    mode: Mode | None = None
+    deadline_seconds: float | None = None
+    sweep_deadline_seconds: float | None = None
+    sweep_budget: float | None = None
+    planned_runs: int = 10
+    max_epochs: int | None = None
+    tolerance: float = 0.03
+
+    def __post_init__(self) -> None:
+        """Checks every value."""
+        _check_real("target", self.target)
+        if self.metric is not None and (not isinstance(self.metric, str) or not self.metric):
+            _refuse("metric", "be the name of a reported metric", self.metric)
+        if self.mode not in (None, "max", "min"):
+            _refuse("mode", 'be "max" or "min"', self.mode)
+        for name in ("deadline_seconds", "sweep_deadline_seconds", "sweep_budget"):
+            value = getattr(self, name)
+            if value is not None:
+                _check_real(name, value)
+                if value <= 0:
+                    _refuse(name, "be positive", value, " Leave it out for no limit.")
+        for name in ("planned_runs", "max_epochs"):
+            value = getattr(self, name)
+            if name == "max_epochs" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                _refuse(name, "be a whole number of at least 1", value)
+        _check_real("tolerance", self.tolerance)
+        if not 0 <= self.tolerance < 1:
+            _refuse("tolerance", "lie in [0, 1)", self.tolerance)
+
+    @property
+    def sign(self) -> int:
+        """1 where larger values are better, -1 where smaller ones are."""
+        return -1 if self.mode == "min" else 1
+
+    def is_reached(self, value: float | None) -> bool:
+        """Tells whether a reported value reaches the target; NaN never does."""
+        return value is not None and self.sign * value >= self.sign * self.target
+
+
+def _check_real(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        _refuse(name, "be a finite number", value)
+
+
+def _refuse(name: str, rule: str, value: object, cure: str = "") -> None:
+    msg = f"Goal.{name} must {rule}, got {value!r}.{cure}"
+    raise InvalidGoalError(msg)

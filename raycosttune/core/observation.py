@@ -1,0 +1,108 @@
+"""What is learned of a trial while it runs and when it ends."""
+
+import math
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from raycosttune.core.space import Allocation
+
+Scalar = bool | int | float | str | None
+Recipe = dict[str, object]
+
+
+class EndCause(StrEnum):
+    """Why a trial ended."""
+
+    REACHED = "reached"
+    STOPPED = "stopped"
+    FINISHED = "finished"
+    FAILED = "failed"
+    OUT_OF_MEMORY = "out_of_memory"
+
+
+@dataclass(frozen=True)
+class Report:
+    """Is one evaluation of a running trial.
+
+    Attributes:
+        epoch: Passes over the data done by the trial, counted from 1.
+        value: The goal's metric, None when it was missing or not a number.
+        seconds: Wall time paid since this trial's previous report, or since its
+            workers were asked for; start-up included.
+        startup_seconds: The part of `seconds` before the first step of an attempt.
+        attempt: Start number of the trial, from 1: a restart begins a new attempt.
+        checkpoint: Where the state of this epoch lies, or None.
+    """
+
+    epoch: float
+    value: float | None
+    seconds: float
+    startup_seconds: float = 0.0
+    attempt: int = 1
+    checkpoint: str | None = None
+
+    @property
+    def training_seconds(self) -> float:
+        """The part of `seconds` after the start-up."""
+        return max(self.seconds - self.startup_seconds, 0.0)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Is the end of a trial.
+
+    Attributes:
+        cause: Why it ended.
+        reason: One sentence for people.
+        seconds: Wall time paid since the last report.
+    """
+
+    cause: EndCause
+    reason: str = ""
+    seconds: float = 0.0
+
+
+Observation = Report | Ended
+
+
+@dataclass
+class TrialRecord:
+    """Is everything known of one trial, in the order in which it came.
+
+    Attributes:
+        trial_id: Tune's name of the trial.
+        allocation: Its workers and batch.
+        recipe: Its other hyperparameters as proposed (before any learning-rate rule).
+        proposal: Number of the proposal that the recipe came from.
+        reports: What it reported.
+        ended: Its end, or None while it runs.
+    """
+
+    trial_id: str
+    allocation: Allocation
+    recipe: Recipe
+    proposal: int
+    reports: list[Report] = field(default_factory=list)
+    ended: Ended | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the trial may still report."""
+        return self.ended is None
+
+    @property
+    def seconds(self) -> float:
+        """Wall time paid in all, restarts included."""
+        paid = math.fsum(report.seconds for report in self.reports)
+        return paid + (self.ended.seconds if self.ended else 0.0)
+
+    @property
+    def attempt_reports(self) -> list[Report]:
+        """The reports of the latest attempt."""
+        last = self.reports[-1].attempt if self.reports else 1
+        return [report for report in self.reports if report.attempt == last]
+
+    @property
+    def epoch(self) -> float:
+        """The last epoch that was reported, 0 before the first."""
+        return self.reports[-1].epoch if self.reports else 0.0

@@ -1,0 +1,143 @@
+"""The legal worker counts and batch sizes of a sweep."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from raycosttune.errors import InvalidSpaceError
+
+BatchReading = Literal["global", "local"]
+
+
+@dataclass(frozen=True, order=True)
+class Allocation:
+    """Is one choice of workers and batch, and the nodes that it fills.
+
+    Attributes:
+        workers: Number of Ray Train workers, n.
+        batch_size: Global batch b: samples of one optimiser step over all workers.
+        nodes: Number of machines that the workers fill.
+    """
+
+    workers: int
+    batch_size: int
+    nodes: int = 1
+
+    @property
+    def local_batch(self) -> int:
+        """Samples of a step on the most loaded worker, ceil(b / n)."""
+        return math.ceil(self.batch_size / self.workers)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Holds the cells, the pairs of workers and batch that a sweep may choose.
+
+    Attributes:
+        workers: Worker counts to choose from.
+        batches: Batch sizes to choose from, read as `batch` says.
+        batch: "global" when a batch is the sum over workers, "local" when it is each
+            worker's own, as in Liang et al. 2022; a cell always holds the global one.
+        workers_per_node: Workers that one machine holds; None when one machine holds all.
+        divisible: Whether a global batch must split evenly over the workers.
+        min_local_batch: Smallest share of a worker.
+        max_local_batch: Largest share of a worker, or None.
+        max_workers: Most workers that the cluster can ever hold, or None.
+
+    Raises:
+        InvalidSpaceError: If a value breaks its rule, a batch fits no worker count, or
+            no cell is left.
+    """
+
+    workers: tuple[int, ...]
+    batches: tuple[int, ...]
+    batch: BatchReading = "global"
+    workers_per_node: int | None = None
+    divisible: bool = True
+    min_local_batch: int = 1
+    max_local_batch: int | None = None
+    max_workers: int | None = None
+
+    def __post_init__(self) -> None:
+        """Sorts the grids, checks every value, and that cells are left."""
+        object.__setattr__(self, "workers", _grid("workers", self.workers))
+        object.__setattr__(self, "batches", _grid("batches", self.batches))
+        if self.batch not in ("global", "local"):
+            _refuse("batch", 'be "global" or "local"', self.batch)
+        for name in ("workers_per_node", "min_local_batch", "max_local_batch", "max_workers"):
+            value = getattr(self, name)
+            if value is not None:
+                _check_count(name, value)
+        if not self.cells:
+            msg = (
+                f"no worker count of {list(self.workers)} is left: the cluster holds at most "
+                f"{self.max_workers} workers. Offer fewer workers or a larger cluster."
+            )
+            raise InvalidSpaceError(msg)
+        for batch in self.batches:
+            if not any(self._fits(workers, batch) for workers in self.workers):
+                msg = (
+                    f"the batch {batch} can't be split over any of the worker counts "
+                    f"{list(self.workers)} (divisible={self.divisible}, local batch in "
+                    f"[{self.min_local_batch}, {self.max_local_batch or 'any'}]). "
+                    "Drop it, or widen the bounds."
+                )
+                raise InvalidSpaceError(msg)
+
+    @cached_property
+    def cells(self) -> tuple[Allocation, ...]:
+        """Every legal choice within the cluster, sorted."""
+        return tuple(
+            sorted(
+                self.allocation(workers, batch)
+                for workers in self.workers
+                for batch in self.batches
+                if self._fits(workers, batch)
+                and (self.max_workers is None or workers <= self.max_workers)
+            )
+        )
+
+    def allocation(self, workers: int, batch: int) -> Allocation:
+        """Returns the cell of a worker count and a batch as the user reads it."""
+        return Allocation(workers, self._global_batch(workers, batch), self.nodes(workers))
+
+    def user_batch(self, allocation: Allocation) -> int:
+        """Returns a cell's batch as the user reads it."""
+        local = self.batch == "local"
+        return allocation.batch_size // allocation.workers if local else allocation.batch_size
+
+    def nodes(self, workers: int) -> int:
+        """Returns the machines that so many workers fill, packed."""
+        return math.ceil(workers / (self.workers_per_node or workers))
+
+    def _global_batch(self, workers: int, batch: int) -> int:
+        return batch * workers if self.batch == "local" else batch
+
+    def _fits(self, workers: int, batch: int) -> bool:
+        total = self._global_batch(workers, batch)
+        local = math.ceil(total / workers)
+        even = total % workers == 0 or not self.divisible
+        smallest = total // workers
+        bounded = self.max_local_batch is None or local <= self.max_local_batch
+        return even and smallest >= self.min_local_batch and bounded
+
+
+def _grid(name: str, values: Iterable[int]) -> tuple[int, ...]:
+    grid = tuple(sorted(set(values)))
+    if not grid:
+        _refuse(name, "hold at least one value", list(grid))
+    for value in grid:
+        _check_count(name, value)
+    return grid
+
+
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        _refuse(name, "be whole numbers of at least 1", value)
+
+
+def _refuse(name: str, rule: str, value: object) -> None:
+    msg = f"Space.{name} must {rule}, got {value!r}"
+    raise InvalidSpaceError(msg)
