@@ -1,0 +1,134 @@
+"""The append-only journal of a sweep: JSON Lines, one row a line, on disk before it counts."""
+
+import json
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.rows import VERSION, Row
+
+logger = logging.getLogger(__name__)
+
+
+class Journal:
+    """Appends rows to a file and waits until the disk has them.
+
+    A disk that is full or a folder that can't be written never ends a sweep: the rows stay
+    in memory, the user is warned once, and the next append tries again.
+
+    Attributes:
+        path: The file, or None as long as it is not known; rows wait in memory until then.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Opens nothing yet; the file is made by the first append."""
+        self.path = path
+        self._waiting: list[Row] = []
+        self._warned = False
+
+    @property
+    def waiting(self) -> Sequence[Row]:
+        """The rows that are not on disk yet."""
+        return tuple(self._waiting)
+
+    def append(self, *rows: Row) -> None:
+        """Writes rows, and those that still wait, and waits until the disk has them."""
+        self._waiting.extend(rows)
+        if self.path is None or not self._waiting:
+            return
+        text = "".join(json.dumps(row, default=str) + "\n" for row in self._waiting)
+        try:
+            _append_durably(self.path, text.encode())
+        except OSError as error:
+            if not self._warned:
+                logger.warning(
+                    "the journal %s can't be written (%s). The sweep goes on and keeps its rows "
+                    "in memory; free space or mend the folder, and they will be written.",
+                    self.path,
+                    error,
+                )
+            self._warned = True
+            return
+        self._waiting.clear()
+        self._warned = False
+
+
+def read_journal(path: Path) -> list[Row]:
+    """Reads every row of a journal.
+
+    Args:
+        path: The file. One that doesn't exist holds no rows.
+
+    Returns:
+        The rows in the order written, headers included. A last line that was torn by a
+        crash is left out.
+
+    Raises:
+        InvalidStateError: If a header has an unknown version, or a line in the middle is no
+            row; the message names the file and the line.
+    """
+    if not path.exists():
+        return []
+    lines = path.read_bytes().split(b"\n")
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        row = _row(line)
+        if row is None:
+            if number == len(lines):
+                break
+            msg = f"a journal's line must be a JSON object with a `row`, got {line[:60]!r} @ "
+            raise InvalidStateError(msg + f"{path}:{number}. Remove the line.")
+        if row["row"] == "header" and row.get("version") != VERSION:
+            msg = (
+                f"a journal's version must be {VERSION}, got {row.get('version')!r} @ "
+                f"{path}:{number}. Read it with the release that wrote it."
+            )
+            raise InvalidStateError(msg)
+        rows.append(row)
+    return rows
+
+
+def _row(line: bytes) -> Row | None:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and isinstance(row.get("row"), str) else None
+
+
+def _append_durably(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        start = file.seek(0, os.SEEK_END)
+        try:
+            _close_torn_line(file, start)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            _truncate(path, start)
+            raise
+
+
+def _close_torn_line(file: IO[bytes], end: int) -> None:
+    """Drops what a crash left of a last line, so that the next row starts a line."""
+    if end == 0:
+        return
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    file.truncate(file.read(end).rfind(b"\n") + 1)
+
+
+def _truncate(path: Path, size: int) -> None:
+    try:
+        if path.stat().st_size > size:
+            os.truncate(path, size)
+    except OSError:
+        logger.debug("a partial row stays in %s", path)

@@ -1,0 +1,173 @@
+"""Tune's param_space taken apart: worker and batch grids, and all the rest."""
+
+import math
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ray.tune.search.sample import Categorical, Domain, Float, Function, Integer
+
+from raycosttune.errors import InvalidSpaceError
+from raycosttune.tune.grid import read_grid
+
+Config = dict[str, Any]
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ParamSpace:
+    """Is a param_space taken apart.
+
+    Attributes:
+        workers: Worker counts to choose from.
+        batches: Batch sizes to choose from, as the user reads them.
+        domains: Every other Tune domain, by its path joined with "/".
+        paths: The keys on the way to each searched value, by the same joined path; a key
+            may itself hold a "/".
+        workers_key: Joined path of the worker count.
+        batch_key: Joined path of the batch.
+        constants: The param_space without its domains.
+    """
+
+    workers: tuple[int, ...]
+    batches: tuple[int, ...]
+    domains: Mapping[str, Domain]
+    paths: Mapping[str, Path]
+    workers_key: str
+    batch_key: str
+    constants: Config
+
+    def config(self, workers: int, batch: int, recipe: Mapping[str, object]) -> Config:
+        """Returns the searched values as a nested config of builtin numbers.
+
+        Args:
+            workers: The worker count.
+            batch: The batch as the user reads it.
+            recipe: The other values by joined path.
+        """
+        flat = {**recipe, self.workers_key: workers, self.batch_key: batch}
+        nested: Config = {}
+        for key, value in flat.items():
+            *parents, name = self.paths[key]
+            inner = nested
+            for parent in parents:
+                inner = inner.setdefault(parent, {})
+            inner[name] = builtin(value)
+        return nested
+
+
+def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str) -> ParamSpace:
+    """Takes a param_space apart and refuses what can't be searched.
+
+    Args:
+        space: Tune's param_space, possibly nested.
+        workers_key: Where the worker count lies, nested with "/".
+        batch_key: Where the batch lies, nested with "/".
+
+    Raises:
+        InvalidSpaceError: If a key is missing or its domain is not a finite grid of whole
+            numbers; at a `grid_search`, a `sample_from`, or a choice between other things
+            than numbers, texts, booleans and None.
+    """
+    leaves: dict[str, tuple[Path, Any]] = {}
+    for path, leaf in _leaves(space):
+        leaves["/".join(path)] = (path, leaf)
+    for key in (workers_key, batch_key):
+        if key not in leaves:
+            msg = (
+                f'the search space must hold "{key}", got only {sorted(leaves)}. Add '
+                f'"{key}": tune.choice([...]), or name another key by workers_key or batch_key.'
+            )
+            raise InvalidSpaceError(msg)
+    if workers_key == batch_key:
+        msg = f'workers_key and batch_key must differ, got "{batch_key}" for both'
+        raise InvalidSpaceError(msg)
+    grids = {key: read_grid(key, leaves[key][1]) for key in (workers_key, batch_key)}
+    domains = {
+        key: _searchable(key, leaf)
+        for key, (_, leaf) in leaves.items()
+        if isinstance(leaf, Domain) and key not in grids
+    }
+    return ParamSpace(
+        workers=grids[workers_key],
+        batches=grids[batch_key],
+        domains=domains,
+        paths={key: leaves[key][0] for key in (*grids, *domains)},
+        workers_key=workers_key,
+        batch_key=batch_key,
+        constants=_without_domains(space),
+    )
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
+    """Returns a copy of a nested config with some values replaced."""
+    result = deepcopy(dict(base))
+    for key, value in changes.items():
+        inner = result.get(key)
+        both = isinstance(inner, dict) and isinstance(value, Mapping)
+        result[key] = merged(inner, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def builtin(value: object) -> object:
+    """Returns Python's own number for a NumPy one, anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _leaves(space: Mapping[str, Any], parents: Path = ()) -> Iterator[tuple[Path, Any]]:
+    for key, value in space.items():
+        path = (*parents, key)
+        if isinstance(value, Mapping):
+            if set(value) == {"grid_search"}:
+                msg = (
+                    f'"{"/".join(map(str, path))}" must not be a grid_search: it runs every '
+                    "value at every cost. Write tune.choice with the same list."
+                )
+                raise InvalidSpaceError(msg)
+            yield from _leaves(value, path)
+        else:
+            _refuse_inside_list("/".join(map(str, path)), value)
+            yield tuple(map(str, path)), value
+
+
+def _refuse_inside_list(key: str, value: object) -> None:
+    if isinstance(value, (list, tuple)) and any(
+        isinstance(item, Domain) or (isinstance(item, Mapping) and "grid_search" in item)
+        for item in value
+    ):
+        msg = f'"{key}" must not hold domains inside a list, got {value!r}. Give each its own key.'
+        raise InvalidSpaceError(msg)
+
+
+def _searchable(key: str, domain: Domain) -> Domain:
+    if isinstance(domain, Function):
+        msg = (
+            f'"{key}" must not be a sample_from: its values have no bounds to search in. '
+            "Compute it in the training loop from the values it depends on."
+        )
+        raise InvalidSpaceError(msg)
+    if isinstance(domain, Categorical):
+        for category in domain.categories:
+            if not isinstance(category, (bool, int, float, str, np.generic, type(None))):
+                msg = (
+                    f'"{key}" must choose between numbers, texts, booleans and None, got '
+                    f"{category!r}. Name each choice by a text and look it up in the loop."
+                )
+                raise InvalidSpaceError(msg)
+    elif not isinstance(domain, (Float, Integer)) or math.isinf(domain.upper - domain.lower):
+        msg = (
+            f'"{key}" must be a choice or a bounded range, got {type(domain).__name__}. '
+            "Write tune.choice, tune.uniform, tune.loguniform or tune.randint."
+        )
+        raise InvalidSpaceError(msg)
+    return domain
+
+
+def _without_domains(space: Mapping[str, Any]) -> Config:
+    return {
+        key: _without_domains(value) if isinstance(value, Mapping) else value
+        for key, value in space.items()
+        if not isinstance(value, Domain)
+    }

@@ -1,0 +1,82 @@
+"""Tune domains as JSON, so that a restored search knows its space without a pickle."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ray import tune
+from ray.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Quantized
+
+from raycosttune.errors import InvalidStateError
+from raycosttune.tune.convert import ParamSpace, builtin
+
+_MAKERS = {
+    ("float", False): (tune.uniform, tune.quniform),
+    ("float", True): (tune.loguniform, tune.qloguniform),
+    ("integer", False): (tune.randint, tune.qrandint),
+    ("integer", True): (tune.lograndint, tune.qlograndint),
+}
+
+
+def domain_state(domain: Domain) -> dict[str, Any]:
+    """Returns a choice or a bounded range as a JSON object."""
+    if isinstance(domain, Categorical):
+        return {"kind": "choice", "values": [builtin(value) for value in domain.categories]}
+    assert isinstance(domain, (Float, Integer))  # noqa: S101 - read_param_space lets no other pass
+    sampler, step = domain.get_sampler(), None
+    if isinstance(sampler, Quantized):
+        sampler, step = sampler.get_sampler(), builtin(sampler.q)
+    return {
+        "kind": "float" if isinstance(domain, Float) else "integer",
+        "lower": builtin(domain.lower),
+        "upper": builtin(domain.upper),
+        "log": isinstance(sampler, LogUniform),
+        "step": step,
+    }
+
+
+def read_domain(state: Mapping[str, Any]) -> Domain:
+    """Builds the domain that `domain_state` described.
+
+    Raises:
+        InvalidStateError: If the kind is unknown.
+        KeyError: If a key is missing.
+    """
+    if state["kind"] == "choice":
+        return tune.choice(state["values"])
+    makers = _MAKERS.get((state["kind"], state["log"]))
+    if makers is None:
+        msg = f"a saved domain's kind must be choice, float or integer, got {state['kind']!r}"
+        raise InvalidStateError(msg)
+    plain, stepped = makers
+    lower, upper, step = state["lower"], state["upper"], state["step"]
+    return plain(lower, upper) if step is None else stepped(lower, upper, step)
+
+
+def space_state(space: ParamSpace) -> dict[str, Any]:
+    """Returns a search space as a JSON object; the constants stay with Tune's trials."""
+    return {
+        "workers": list(space.workers),
+        "batches": list(space.batches),
+        "domains": {key: domain_state(domain) for key, domain in space.domains.items()},
+        "paths": {key: list(path) for key, path in space.paths.items()},
+        "workers_key": space.workers_key,
+        "batch_key": space.batch_key,
+    }
+
+
+def read_space(state: Mapping[str, Any]) -> ParamSpace:
+    """Builds the search space that `space_state` described.
+
+    Raises:
+        InvalidStateError: If a domain's kind is unknown.
+        KeyError: If a key is missing.
+    """
+    return ParamSpace(
+        workers=tuple(state["workers"]),
+        batches=tuple(state["batches"]),
+        domains={key: read_domain(domain) for key, domain in state["domains"].items()},
+        paths={key: tuple(path) for key, path in state["paths"].items()},
+        workers_key=state["workers_key"],
+        batch_key=state["batch_key"],
+        constants={},
+    )

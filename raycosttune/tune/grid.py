@@ -1,0 +1,82 @@
+"""Grids of whole numbers from Tune's finite domains."""
+
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+import numpy as np
+from ray.tune.search.sample import Categorical, Domain, Integer, LogUniform, Quantized
+
+from raycosttune.errors import InvalidSpaceError
+
+MOST_VALUES = 64
+
+
+def read_grid(key: str, domain: object) -> tuple[int, ...]:
+    """Lists the values of a finite domain of whole numbers.
+
+    A range of more than 64 values keeps 64 of them, both ends included: evenly spaced for
+    `randint` and `qrandint`, geometrically for `lograndint` and `qlograndint`.
+
+    Args:
+        key: Name of the key, for the error.
+        domain: A Tune domain, or a whole number for a fixed value.
+
+    Returns:
+        The values, sorted, each once.
+
+    Raises:
+        InvalidSpaceError: If the domain is not finite or holds something else than whole
+            numbers of at least 1.
+    """
+    if isinstance(domain, Categorical):
+        return _counts(key, domain.categories)
+    if isinstance(domain, Integer):
+        return _counts(key, _thinned(*_bounds(key, domain)))
+    if isinstance(domain, Domain):
+        _refuse(key, "have finitely many values", type(domain).__name__)
+    return _counts(key, [domain])
+
+
+def _bounds(key: str, domain: Integer) -> tuple[int, int, int, bool]:
+    """Returns the first and last value, the step, and whether the range is logarithmic."""
+    sampler = domain.get_sampler()
+    step = 1
+    if isinstance(sampler, Quantized):
+        step, sampler = int(sampler.q), sampler.get_sampler()
+        first, last = math.ceil(domain.lower / step) * step, math.floor(domain.upper / step) * step
+        if step == 1:
+            last -= 1
+    else:
+        first, last = domain.lower, domain.upper - 1
+    if last < first:
+        _refuse(key, "hold at least one value", f"{domain.domain_str} in steps of {step}")
+    return int(first), int(last), step, isinstance(sampler, LogUniform)
+
+
+def _thinned(first: int, last: int, step: int, is_log: bool) -> list[int]:  # noqa: FBT001
+    size = (last - first) // step + 1
+    if size <= MOST_VALUES:
+        return list(range(first, last + 1, step))
+    space = np.geomspace if is_log else np.linspace
+    return [first + step * round((value - first) / step) for value in space(first, last, MOST_VALUES)]
+
+
+def _counts(key: str, values: Sequence[object]) -> tuple[int, ...]:
+    counts = set()
+    for value in values:
+        number = value.item() if isinstance(value, np.integer) else value
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            _refuse(key, "hold whole numbers of at least 1", repr(value))
+        counts.add(number)
+    if not counts:
+        _refuse(key, "hold at least one value", "none")
+    return tuple(sorted(counts))
+
+
+def _refuse(key: str, rule: str, value: str) -> NoReturn:
+    msg = (
+        f'"{key}" must {rule}, got {value}. '
+        f'Write tune.choice([1, 2, 4]), tune.randint(1, 9), or a whole number for "{key}".'
+    )
+    raise InvalidSpaceError(msg)
