@@ -97,10 +97,20 @@ class TrialRecord:
         return paid + (self.ended.seconds if self.ended else 0.0)
 
     @property
-    def attempt_reports(self) -> list[Report]:
-        """The reports of the latest attempt."""
-        last = self.reports[-1].attempt if self.reports else 1
-        return [report for report in self.reports if report.attempt == last]
+    def run(self) -> list[Report]:
+        """The reports that led to the present state, across restarts that resumed."""
+        start = 0
+        for k, (before, after) in enumerate(
+            zip(self.reports, self.reports[1:], strict=False), 1
+        ):
+            if after.attempt != before.attempt and after.epoch <= self.reports[0].epoch:
+                start = k
+        return self.reports[start:]
+
+    @property
+    def run_seconds(self) -> float:
+        """Wall time of the present run so far, from the request for workers."""
+        return math.fsum(report.seconds for report in self.run)
 
     @property
     def epoch(self) -> float:

@@ -1,0 +1,343 @@
+"""The one stateful object: asked for trials, told what they show, asked what to do."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from raycosttune.core.certificate import certify
+from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric, checked_cost
+from raycosttune.core.decision import (
+    Answer,
+    Continue,
+    Decision,
+    Finished,
+    Run,
+    Stop,
+    StopCause,
+    Wait,
+)
+from raycosttune.core.estimate import Estimate, estimate
+from raycosttune.core.experiment import (
+    Experiment,
+    first_experiments,
+    worthwhile_experiments,
+)
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.limits import hopeless, is_affordable, reached_limit
+from raycosttune.core.observation import Ended, Observation, Recipe, Report, TrialRecord
+from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored
+from raycosttune.core.space import Space
+from raycosttune.core.state import (
+    VERSION,
+    check_version,
+    record_from_data,
+    record_to_data,
+)
+from raycosttune.core.stopping import decide
+from raycosttune.errors import InvalidGoalError, InvalidStateError
+
+
+class Session:
+    """Chooses workers and batch for trials, and judges them.
+
+    Args:
+        space: The legal cells.
+        goal: Target and limits, with metric and mode set.
+        cost: What a run costs; NodeHours by default.
+        proposer: Proposes the other hyperparameters; none by default.
+        learning_rate: How the learning rate follows the batch, if it does.
+        max_concurrent: Most trials that run at once while nothing is known to reach the
+            target; afterwards as many run as pay for themselves, up to it where given.
+        clock: Returns seconds that never fall.
+
+    Raises:
+        InvalidGoalError: If the goal has no metric or mode.
+        InvalidCostError: If the cost metric breaks a law of costs.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        goal: Goal,
+        *,
+        cost: CostMetric | None = None,
+        proposer: Proposer | None = None,
+        learning_rate: LearningRate | None = None,
+        max_concurrent: int | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        if goal.metric is None or goal.mode is None:
+            msg = 'Goal.metric and Goal.mode must be set: metric="accuracy", mode="max"'
+            raise InvalidGoalError(msg)
+        self.space = space
+        self.goal = goal
+        self.cost: CostMetric = cost if cost is not None else NodeHours()
+        check_cost_metric(self.cost, space.cells)
+        self.records: dict[str, TrialRecord] = {}
+        self.max_concurrent = max_concurrent
+        self._proposer = proposer if proposer is not None else NoHyperparameters()
+        self._learning_rate = learning_rate
+        self._clock = clock
+        self._started = clock()
+        self._elapsed_before = 0.0
+        self._why: dict[str, str] = {}
+        self._known: Knowledge | None = None
+
+    @property
+    def known(self) -> Knowledge:
+        """Everything that the records say, fitted when first read after a change."""
+        if self._known is None:
+            self._known = Knowledge(
+                tuple(self.records.values()), self.space, self.goal, self.cost
+            )
+        return self._known
+
+    @property
+    def live(self) -> list[TrialRecord]:
+        """The trials that may still report."""
+        return [record for record in self.records.values() if record.is_live]
+
+    @property
+    def spent(self) -> float:
+        """What all trials have cost up to their last reports, in the cost's unit."""
+        return math.fsum(
+            checked_cost(self.cost, record.allocation, record.seconds)
+            for record in self.records.values()
+        )
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Wall time of the sweep; time between a crash and a restore is not counted."""
+        return self._elapsed_before + self._clock() - self._started
+
+    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+        """Answers what a new trial shall do; the same again for a known trial.
+
+        Args:
+            trial_id: Name of the trial.
+            free_workers: Workers that the cluster can hold beside the running trials.
+
+        Returns:
+            Run, or Wait while something runs, or Finished.
+        """
+        if trial_id in self.records:
+            return self._run(
+                self.records[trial_id], self._why.get(trial_id, "restored")
+            )
+        if reason := self._limit() or hopeless(self.known):
+            return Finished(reason)
+        live = self.live
+        limit = self.max_concurrent
+        if self.known.incumbent is None and limit is None:
+            limit = 1
+        if live and limit is not None and len(live) >= limit:
+            return Wait(f"{len(live)} trials run")
+        experiments = [
+            choice for choice in self._experiments() if self._is_affordable(choice)
+        ]
+        if not experiments:
+            reason = self._nothing_left()
+            return Wait(reason) if live else Finished(reason)
+        best = experiments[0]
+        if free_workers is not None and best.allocation.workers > free_workers:
+            if live:
+                return Wait(f"{best.allocation.workers} workers are not free")
+            fitting = (e for e in experiments if e.allocation.workers <= free_workers)
+            best = next(fitting, best)
+        return self._start(trial_id, best)
+
+    def tell(self, trial_id: str, observation: Observation) -> bool:
+        """Takes in what a trial showed.
+
+        Returns:
+            Whether it was new: not so for an unknown or ended trial, or a report of an
+            attempt and epoch that is known.
+        """
+        record = self.records.get(trial_id)
+        if record is None or not record.is_live:
+            return False
+        match observation:
+            case Report():
+                seen = {(report.attempt, report.epoch) for report in record.reports}
+                if (observation.attempt, observation.epoch) in seen:
+                    return False
+                record.reports.append(_cleaned(observation))
+            case Ended():
+                record.ended = observation
+        self._known = None
+        return True
+
+    def decide(self, trial_id: str) -> Decision:
+        """Decides whether a trial runs on; an unknown one does."""
+        record = self.records.get(trial_id)
+        if record is None or not record.is_live:
+            return Continue()
+        decision = decide(self.known, record)
+        if isinstance(decision, Continue) and (reason := self._limit()):
+            return Stop(StopCause.BUDGET, reason)
+        return decision
+
+    def plan(self) -> Plan | NoPlan:
+        """Returns the best configuration so far."""
+        return make_plan(self.known, self._learning_rate, self.spent)
+
+    def estimate(self) -> Estimate:
+        """Returns what the sweep is likely to cost, and at worst."""
+
+        def start() -> "Session":
+            return Session(
+                self.space,
+                self.goal,
+                cost=self.cost,
+                proposer=_Numbered() if self._has_recipes else None,
+                clock=lambda: 0.0,
+            )
+
+        return estimate(
+            self.space, self.goal, self.cost.unit, spent=self.spent, start=start
+        )
+
+    def explain(self) -> str:
+        """Says what was tried, what is planned and why the search goes on or ended."""
+        lines = [
+            f"{r.trial_id}: {r.allocation.workers} workers, batch {r.allocation.batch_size}, "
+            f"epoch {r.epoch:g}, {checked_cost(self.cost, r.allocation, r.seconds):.3g} "
+            f"{self.cost.unit}, {r.ended.reason or r.ended.cause if r.ended else 'running'}; "
+            f"tried because {self._why.get(r.trial_id, 'it was restored')}"
+            for r in self.records.values()
+        ]
+        experiments = self._experiments()
+        ahead = experiments[0].why if experiments else self._nothing_left()
+        return "\n".join([*lines, f"next: {ahead}", str(self.plan())])
+
+    def state(self) -> dict[str, Any]:
+        """Returns everything that is not an argument, as JSON-able data."""
+        return {
+            "version": VERSION,
+            "elapsed_seconds": self.elapsed_seconds,
+            "records": [record_to_data(record) for record in self.records.values()],
+            "why": dict(self._why),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a saved state.
+
+        Raises:
+            InvalidStateError: If the state can't be read; then nothing is changed.
+        """
+        check_version(state)
+        try:
+            records = [record_from_data(data) for data in state["records"]]
+            elapsed = float(state["elapsed_seconds"])
+            why = {str(key): str(value) for key, value in state["why"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            msg = f"a state must have records, elapsed_seconds and why, got {error!r}"
+            raise InvalidStateError(msg) from error
+        self.records = {record.trial_id: record for record in records}
+        self._elapsed_before, self._started = elapsed, self._clock()
+        self._why = why
+        self._known = None
+
+    def adopt(
+        self, record: TrialRecord, why: str = "it was found in the journal"
+    ) -> None:
+        """Takes in a trial that a journal knows and this session does not."""
+        self.records.setdefault(record.trial_id, record)
+        self._why.setdefault(record.trial_id, why)
+        self._known = None
+
+    def _start(self, trial_id: str, experiment: Experiment) -> Run:
+        recipe = self._recipe(experiment.recipe)
+        record = TrialRecord(
+            trial_id, experiment.allocation, recipe, len(self._recipes)
+        )
+        run = self._run(record, experiment.why)
+        self.records[trial_id] = record
+        self._why[trial_id] = experiment.why
+        self._known = None
+        return run
+
+    def _run(self, record: TrialRecord, why: str) -> Run:
+        recipe = record.recipe
+        if self._learning_rate is not None:
+            recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
+        return Run(record.allocation, recipe, why)
+
+    @property
+    def _recipes(self) -> dict[str, Recipe]:
+        return self.known.recipes
+
+    def _recipe(self, key: str | None) -> Recipe:
+        if key is not None and key in self._recipes:
+            return self._recipes[key]
+        return self._proposer.propose(len(self._recipes), self._scored())
+
+    def _scored(self) -> list[Scored]:
+        accuracy = self.known.accuracy
+        return [
+            Scored(self._recipes[key], accuracy.score(key)) for key in accuracy.recipes
+        ]
+
+    @property
+    def _has_recipes(self) -> bool:
+        return not isinstance(self._proposer, NoHyperparameters)
+
+    def _experiments(self) -> list[Experiment]:
+        known = self.known
+        if known.incumbent is None:
+            return first_experiments(known, recipes=self._has_recipes)
+        if (
+            known.remaining_runs == 0
+            or self._gap(known.incumbent) <= self.goal.tolerance
+        ):
+            return []
+        return worthwhile_experiments(known, known.incumbent, recipes=self._has_recipes)
+
+    def _limit(self) -> str:
+        return reached_limit(
+            self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds
+        )
+
+    def _is_affordable(self, experiment: Experiment) -> bool:
+        return is_affordable(
+            self.known,
+            experiment,
+            spent=self.spent,
+            elapsed_seconds=self.elapsed_seconds,
+        )
+
+    def _gap(self, incumbent: Incumbent) -> float:
+        return certify(self.known, incumbent).gap
+
+    def _nothing_left(self) -> str:
+        known = self.known
+        if known.incumbent is None:
+            return "no untried configuration can be expected to reach the target within the limits"
+        if known.remaining_runs == 0:
+            return "the target is reached and no further run is planned"
+        if self._gap(known.incumbent) <= self.goal.tolerance:
+            return f"nothing untried can save more than {self.goal.tolerance:.0%}"
+        return "no further trial pays for itself"
+
+
+def _cleaned(report: Report) -> Report:
+    """Drops what is no number, so that a bad metric can't spoil a fit."""
+    value = report.value
+    if value is not None and not math.isfinite(value):
+        value = None
+    seconds = report.seconds if math.isfinite(report.seconds) else 0.0
+    return replace(report, value=value, seconds=max(seconds, 0.0))
+
+
+
+
+class _Numbered:
+    """Proposes recipes that are only told apart, for a rehearsal."""
+
+    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:  # noqa: ARG002 - Protocol
+        """Returns a recipe that holds its number."""
+        return {"recipe": index}

@@ -1,0 +1,41 @@
+"""Seconds from the request for workers to the first step."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from raycosttune.core.isotonic import isotonic
+from raycosttune.core.prediction import Prediction
+
+
+class Startup:
+    """Models the start-up of a worker group: measured, not falling with the workers.
+
+    Args:
+        samples: Measured seconds by worker count, each sequence not empty.
+    """
+
+    def __init__(self, samples: Mapping[int, Sequence[float]]) -> None:
+        self._workers = np.array(sorted(samples), dtype=np.float64)
+        self._seconds = [
+            np.asarray(samples[int(n)], dtype=np.float64) for n in self._workers
+        ]
+        if samples:
+            medians = np.array([np.median(seconds) for seconds in self._seconds])
+            counts = np.array([float(len(seconds)) for seconds in self._seconds])
+            self._fit = isotonic(medians, counts)
+
+    def predict(self, workers: int) -> Prediction:
+        """Predicts the start-up of so many workers; 0 while nothing was measured."""
+        if len(self._workers) == 0:
+            return Prediction(0.0, 0.0, float("inf"))
+        below = [
+            s for n, s in zip(self._workers, self._seconds, strict=True) if n <= workers
+        ]
+        above = [
+            s for n, s in zip(self._workers, self._seconds, strict=True) if n >= workers
+        ]
+        mid = float(np.interp(workers, self._workers, self._fit))
+        low = max((float(seconds.min()) for seconds in below), default=0.0)
+        high = min((float(seconds.max()) for seconds in above), default=float("inf"))
+        return Prediction(min(low, mid), mid, max(high, mid))
