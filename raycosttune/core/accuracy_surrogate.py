@@ -129,9 +129,7 @@ class AccuracySurrogate:
         return float(np.exp(np.clip(self._posterior @ mean, -50, 50)))
 
     def _of(self, recipe: str | None, *, censored: bool) -> list[Epochs]:
-        return [
-            r for r in self._seen if r.recipe == recipe and r.is_censored is censored
-        ]
+        return [r for r in self._seen if r.recipe == recipe and r.is_censored is censored]
 
     def _intervals(self, recipe: str) -> tuple[Floats, Floats, Floats]:
         runs = [run for run in self._seen if run.recipe == recipe]
@@ -169,9 +167,7 @@ class AccuracySurrogate:
             shape, logs = self._logs(reached)
             residual = logs - shape
             offset = residual.mean(axis=1)
-            log_weight -= ((residual - offset[:, None]) ** 2).sum(axis=1) / (
-                2 * NOISE_SD**2
-            )
+            log_weight -= ((residual - offset[:, None]) ** 2).sum(axis=1) / (2 * NOISE_SD**2)
             if censored := self._of(recipe, censored=True):
                 shape, logs = self._logs(censored)
                 beyond = (shape + offset[:, None] - logs) / NOISE_SD
@@ -182,8 +178,8 @@ class AccuracySurrogate:
         """Mean and deviation of g(h), each of shape (noise scales,)."""
         if reached := self._of(recipe, censored=False):
             shape, logs = self._logs(reached)
-            sd = NOISE_SD / math.sqrt(len(reached))
-            return (logs - shape).mean(axis=1), np.full(len(shape), sd)
+            certain = np.full(len(shape), NOISE_SD / math.sqrt(len(reached)))
+            return (logs - shape).mean(axis=1), certain
         mean, sd = self._population
         if censored := self._of(recipe, censored=True):
             shape, logs = self._logs(censored)
@@ -197,14 +193,10 @@ class AccuracySurrogate:
         prior = math.log(TYPICAL_EPOCHS) - self._shape(middle)[:, 0]
         offsets = []
         for recipe in self.recipes:
-            shape, logs = self._logs(
-                [run for run in self._seen if run.recipe == recipe]
-            )
+            shape, logs = self._logs([run for run in self._seen if run.recipe == recipe])
             reached = bool(self._of(recipe, censored=False))
             offset = self._offset(recipe)[0] if reached else (logs - shape).max(axis=1)
-            offsets.append(
-                offset if reached else np.maximum(prior, offset + CENSORED_EXCESS)
-            )
+            offsets.append(offset if reached else np.maximum(prior, offset + CENSORED_EXCESS))
         if not any(self._of(recipe, censored=False) for recipe in self.recipes):
             mean = np.mean([prior, *offsets], axis=0)
             return mean, np.full(len(prior), UNKNOWN_SD)
@@ -232,10 +224,10 @@ class AccuracySurrogate:
 def _least(at: Floats, to: Floats) -> Floats:
     """Least log E(to) - log E(at), shape (at, to): slope in [0, 1]."""
     change = np.log(to)[None, :] - np.log(at)[:, None]
-    return np.minimum(change, 0.0)
+    return np.asarray(np.minimum(change, 0.0), dtype=np.float64)
 
 
 def _most(at: Floats, to: Floats) -> Floats:
     """Greatest log E(to) - log E(at), shape (at, to)."""
     change = np.log(to)[None, :] - np.log(at)[:, None]
-    return np.maximum(change, 0.0)
+    return np.asarray(np.maximum(change, 0.0), dtype=np.float64)

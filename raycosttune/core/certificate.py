@@ -42,9 +42,7 @@ class Certificate:
 def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     """Bounds the saving of every cell that was not measured through."""
     limit = known.goal.deadline_seconds or math.inf
-    tried = {
-        other.allocation for other in known.measured if other.recipe == incumbent.recipe
-    }
+    tried = {other.allocation for other in known.measured if other.recipe == incumbent.recipe}
     gap, untried = 0.0, 0
     for cell in known.cells:
         if cell in tried:
@@ -57,6 +55,4 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
         if least < incumbent.cost.mid:
             untried += 1
             gap = max(gap, 1 - least / incumbent.cost.mid)
-    return Certificate(
-        gap, untried, math.expm1(known.time.slack), math.expm1(known.accuracy.slack)
-    )
+    return Certificate(gap, untried, math.expm1(known.time.slack), math.expm1(known.accuracy.slack))

@@ -93,15 +93,9 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         )
         raise InvalidCostError(msg)
     for cell in cells:
-        costs = [
-            checked_cost(metric, cell, seconds) for seconds in (0.0, 1.0, 60.0, 3600.0)
-        ]
-        if any(
-            later < earlier for earlier, later in zip(costs, costs[1:], strict=False)
-        ):
-            msg = (
-                f"{unit}: a cost must not fall as seconds grow, got {costs} for {cell}"
-            )
+        costs = [checked_cost(metric, cell, seconds) for seconds in (0.0, 1.0, 60.0, 3600.0)]
+        if any(later < earlier for earlier, later in zip(costs, costs[1:], strict=False)):
+            msg = f"{unit}: a cost must not fall as seconds grow, got {costs} for {cell}"
             raise InvalidCostError(msg)
     by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
     for fewer, more in zip(by_workers, by_workers[1:], strict=False):

@@ -1,6 +1,6 @@
 """What a sweep is likely to cost, rehearsed before the first trial."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from raycosttune.core.decision import Answer, Continue, Decision, Run
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import EndCause, Ended, Observation, Report
+from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.proposer import Scored
 from raycosttune.core.space import Allocation, Space
 
 REHEARSALS = 7
@@ -31,6 +32,14 @@ class Sweep(Protocol):
     @property
     def spent(self) -> float:
         """Cost so far."""
+
+
+class NumberedRecipes:
+    """Proposes recipes that are only told apart, as many as are asked for."""
+
+    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:  # noqa: ARG002 - Protocol
+        """Returns a recipe that holds its number."""
+        return {"recipe": index}
 
 
 @dataclass(frozen=True)
@@ -102,9 +111,7 @@ def _rehearse(
     space: Space, goal: Goal, sweep: Sweep, rng: np.random.Generator
 ) -> tuple[int, float]:
     batches = [cell.batch_size for cell in space.cells]
-    noise_scale = np.exp(
-        rng.uniform(np.log(min(batches) / 2), np.log(max(batches) * 2))
-    )
+    noise_scale = np.exp(rng.uniform(np.log(min(batches) / 2), np.log(max(batches) * 2)))
     step, recipe_sd = rng.uniform(1, 16), 0.3
     base = rng.uniform(8, 30)
 
@@ -118,17 +125,13 @@ def _rehearse(
     scale = (goal.deadline_seconds or 1.0) * rng.uniform(0.2, 0.8) / fastest
     count = 0
     while count < MOST_TRIALS and isinstance(run := sweep.ask(f"{count}"), Run):
-        needed = epochs(run.allocation) * np.exp(
-            rng.normal(0, recipe_sd) if run.recipe else 0
-        )
+        needed = epochs(run.allocation) * np.exp(rng.normal(0, recipe_sd) if run.recipe else 0)
         _train(sweep, f"{count}", goal, float(needed), scale * relative(run.allocation))
         count += 1
     return count, sweep.spent
 
 
-def _train(
-    sweep: Sweep, trial_id: str, goal: Goal, needed: float, epoch_seconds: float
-) -> None:
+def _train(sweep: Sweep, trial_id: str, goal: Goal, needed: float, epoch_seconds: float) -> None:
     """Reports about a dozen evaluations to a session, until it stops the trial."""
     period = max(needed / 12, 1e-3)
     missed = goal.target - goal.sign

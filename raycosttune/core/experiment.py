@@ -70,9 +70,7 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
         expected = float(costs[seconds <= limit].mean())
         price = float(np.minimum(costs, _cost_at(known, cell, limit)).mean())
         why = f"reaches the target in time with an estimated chance of {chance:.0%}"
-        experiment = Experiment(
-            cell, recipe, price, 0.0, float(np.median(seconds)), why
-        )
+        experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
         ranked.append((expected / chance**FAILURE_WEIGHT, experiment))
     ranked.sort(key=lambda pair: pair[0])
     return [experiment for _, experiment in ranked]
@@ -104,9 +102,7 @@ def worthwhile_experiments(
 def _open_cells(known: Knowledge, incumbent: Incumbent) -> Iterator[Allocation]:
     """Yields the cells whose cost with the best recipe isn't known, nor being learned."""
     tried = _tried(known.records)
-    measured = {
-        other.allocation for other in known.measured if other.recipe == incumbent.recipe
-    }
+    measured = {other.allocation for other in known.measured if other.recipe == incumbent.recipe}
     learning = {
         record.allocation.batch_size
         for record in known.records
@@ -120,8 +116,7 @@ def _open_cells(known: Knowledge, incumbent: Incumbent) -> Iterator[Allocation]:
 
 def _tries_new_recipe(known: Knowledge, incumbent: Incumbent) -> bool:
     return any(
-        record.is_live and recipe_key(record.recipe) != incumbent.recipe
-        for record in known.records
+        record.is_live and recipe_key(record.recipe) != incumbent.recipe for record in known.records
     )
 
 
@@ -133,9 +128,9 @@ def _experiment(
     saved = np.where(seconds <= limit, np.maximum(incumbent.cost.mid - costs, 0), 0)
     saving = known.remaining_runs * float(saved.mean())
     price = float(np.minimum(costs, incumbent.cost.mid).mean())
-    what = "another recipe" if recipe is None else "the best recipe here"
+    what = "tries another recipe" if recipe is None else "tries the best recipe here"
     why = (
-        f"{what} is expected to save {saving:.3g} {known.cost.unit} over "
+        f"{what} and is expected to save {saving:.3g} {known.cost.unit} over "
         f"{known.remaining_runs} runs for {price:.3g}"
     )
     return Experiment(cell, recipe, price, saving, float(np.median(seconds)), why)
@@ -150,9 +145,7 @@ def _tried(records: Sequence[TrialRecord]) -> set[tuple[Allocation, str]]:
     }
 
 
-def _outcomes(
-    known: Knowledge, cell: Allocation, recipe: str | None
-) -> tuple[Floats, Floats]:
+def _outcomes(known: Knowledge, cell: Allocation, recipe: str | None) -> tuple[Floats, Floats]:
     """Samples time to target and cost of a cell, each of shape (POINTS,), equally likely."""
     epochs = known.accuracy.samples(recipe, cell.batch_size)
     epoch = known.time.predict(cell)
@@ -171,12 +164,11 @@ def _outcomes(
 
 
 def _unknown_scale(known: Knowledge) -> float:
-    """Guesses the seconds behind a relative epoch time: the fastest cell needs half the deadline."""
+    """Guesses the seconds behind a relative epoch time: half the deadline for the fastest."""
     if known.goal.deadline_seconds is None:
         return 1.0
     fastest = min(
-        known.time.predict(cell).mid
-        * known.accuracy.samples(None, cell.batch_size).mean
+        known.time.predict(cell).mid * known.accuracy.samples(None, cell.batch_size).mean
         for cell in known.cells
     )
     return known.goal.deadline_seconds / 2 / fastest

@@ -47,9 +47,7 @@ class Goal:
     def __post_init__(self) -> None:
         """Checks every value."""
         _check_real("target", self.target)
-        if self.metric is not None and (
-            not isinstance(self.metric, str) or not self.metric
-        ):
+        if self.metric is not None and (not isinstance(self.metric, str) or not self.metric):
             _refuse("metric", "be the name of a reported metric", self.metric)
         if self.mode not in (None, "max", "min"):
             _refuse("mode", 'be "max" or "min"', self.mode)
@@ -80,11 +78,7 @@ class Goal:
 
 
 def _check_real(name: str, value: object) -> None:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not math.isfinite(value)
-    ):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         _refuse(name, "be a finite number", value)
 
 

@@ -93,9 +93,7 @@ def project(values: Floats, weights: Floats, edges: Edges) -> Floats:
     return np.asarray(solution.x, dtype=np.float64)
 
 
-def bounds(
-    low: Floats, high: Floats, least: Floats, most: Floats
-) -> tuple[Floats, Floats]:
+def bounds(low: Floats, high: Floats, least: Floats, most: Floats) -> tuple[Floats, Floats]:
     """Bounds every point from a few measured ones and the differences allowed between them.
 
     The tightest bounds are lower(v) = max_u (low_u + least(u, v)) and

@@ -64,9 +64,7 @@ class Knowledge:
         samples: dict[Allocation, list[float]] = defaultdict(list)
         for record in self.records:
             samples[record.allocation].extend(epoch_seconds(record))
-        return TimeSurrogate(
-            self.space, {cell: times for cell, times in samples.items() if times}
-        )
+        return TimeSurrogate(self.space, {cell: times for cell, times in samples.items() if times})
 
     @cached_property
     def startup(self) -> Startup:
@@ -84,9 +82,7 @@ class Knowledge:
     def accuracy(self) -> AccuracySurrogate:
         """Epochs to the target by batch and recipe."""
         batches = sorted({cell.batch_size for cell in self.space.cells})
-        seen = [
-            epochs_seen(record, self.goal) for record in self.records if record.reports
-        ]
+        seen = [epochs_seen(record, self.goal) for record in self.records if record.reports]
         return AccuracySurrogate(batches, seen)
 
     @cached_property
@@ -118,9 +114,7 @@ class Knowledge:
             for cell in self.cells:
                 if cell.batch_size == batch and self.time.is_measured(cell):
                     incumbent = self._incumbent(cell, recipe, record)
-                    if incumbent.seconds.mid <= limit or self._met_deadline(
-                        cell, recipe
-                    ):
+                    if incumbent.seconds.mid <= limit or self._met_deadline(cell, recipe):
                         known.append(incumbent)
         return tuple(known)
 
@@ -135,25 +129,14 @@ class Knowledge:
 
     def bounded_cost(self, cell: Allocation, seconds: Prediction) -> Prediction:
         """Returns the cost of a predicted time."""
-        high = (
-            self.cost_of(cell, seconds.high)
-            if math.isfinite(seconds.high)
-            else math.inf
-        )
-        return Prediction(
-            self.cost_of(cell, seconds.low), self.cost_of(cell, seconds.mid), high
-        )
+        high = self.cost_of(cell, seconds.high) if math.isfinite(seconds.high) else math.inf
+        return Prediction(self.cost_of(cell, seconds.low), self.cost_of(cell, seconds.mid), high)
 
     def least_seconds(self, cell: Allocation, epochs: float) -> float:
         """Bounds the time to so many epochs in a cell from below."""
-        return (
-            self.startup.predict(cell.workers).low
-            + self.time.predict(cell).low * epochs
-        )
+        return self.startup.predict(cell.workers).low + self.time.predict(cell).low * epochs
 
-    def _incumbent(
-        self, cell: Allocation, recipe: str, record: TrialRecord
-    ) -> Incumbent:
+    def _incumbent(self, cell: Allocation, recipe: str, record: TrialRecord) -> Incumbent:
         seen = [
             epochs_seen(other, self.goal)
             for other in self.records
@@ -163,9 +146,7 @@ class Knowledge:
         ]
         logs = [math.log(run.high) for run in seen]
         mid = math.exp(sum(logs) / len(logs))
-        epochs = Prediction(
-            min(run.low for run in seen), mid, max(run.high for run in seen)
-        )
+        epochs = Prediction(min(run.low for run in seen), mid, max(run.high for run in seen))
         start, epoch = self.startup.predict(cell.workers), self.time.predict(cell)
         seconds = Prediction(
             start.low + epoch.low * epochs.low,
@@ -189,11 +170,7 @@ class Knowledge:
         failed = 0
         for record in self.records:
             cause = record.ended.cause if record.ended else None
-            if (
-                record.allocation == cell
-                and cause is EndCause.FAILED
-                and not record.reports
-            ):
+            if record.allocation == cell and cause is EndCause.FAILED and not record.reports:
                 failed += 1
         return failed >= FAILURES_PER_CELL or self._is_out_of_memory(cell)
 
@@ -234,9 +211,7 @@ def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
                 report.epoch,
             )
         before = max(before, report.epoch)
-    return Epochs(
-        record.allocation.batch_size, recipe_key(record.recipe), before, math.inf
-    )
+    return Epochs(record.allocation.batch_size, recipe_key(record.recipe), before, math.inf)
 
 
 def epoch_seconds(record: TrialRecord) -> list[float]:
@@ -247,8 +222,6 @@ def epoch_seconds(record: TrialRecord) -> list[float]:
     for report in record.reports:
         done = report.epoch - before
         if done > 0 and report.training_seconds > 0:
-            (later if report.attempt == attempt else first).append(
-                report.training_seconds / done
-            )
+            (later if report.attempt == attempt else first).append(report.training_seconds / done)
         before, attempt = report.epoch, report.attempt
     return later or first

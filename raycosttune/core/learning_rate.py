@@ -36,9 +36,7 @@ class LearningRate:
     def __post_init__(self) -> None:
         """Checks the rule and the reference batch."""
         if self.rule not in POWERS:
-            msg = (
-                f"LearningRate.rule must be one of {sorted(POWERS)}, got {self.rule!r}"
-            )
+            msg = f"LearningRate.rule must be one of {sorted(POWERS)}, got {self.rule!r}"
             raise InvalidSpaceError(msg)
         if isinstance(self.reference_batch, bool) or not (
             isinstance(self.reference_batch, int) and self.reference_batch >= 1

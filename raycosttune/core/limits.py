@@ -24,12 +24,8 @@ def hopeless(known: Knowledge) -> str:
     records = known.records
     if any(record.is_live for record in records) or known.incumbent is not None:
         return ""
-    if len(records) >= FAILURES_AT_START and not any(
-        record.reports for record in records
-    ):
-        return (
-            f"the first {len(records)} trials ended without a report: see their errors"
-        )
+    if len(records) >= FAILURES_AT_START and not any(record.reports for record in records):
+        return f"the first {len(records)} trials ended without a report: see their errors"
     if len(records) >= 2 * len(known.space.cells) + 3:
         return f"{len(records)} trials did not reach the target by the deadline"
     return ""

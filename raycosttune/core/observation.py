@@ -1,7 +1,7 @@
 """What is learned of a trial while it runs and when it ends."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from raycosttune.core.space import Allocation
@@ -45,6 +45,14 @@ class Report:
     def training_seconds(self) -> float:
         """The part of `seconds` after the start-up."""
         return max(self.seconds - self.startup_seconds, 0.0)
+
+    def cleaned(self) -> "Report":
+        """Returns the report without what is no number, so that it can't spoil a fit."""
+        value = self.value
+        if value is not None and not math.isfinite(value):
+            value = None
+        seconds = self.seconds if math.isfinite(self.seconds) else 0.0
+        return replace(self, value=value, seconds=max(seconds, 0.0))
 
 
 @dataclass(frozen=True)
@@ -100,9 +108,7 @@ class TrialRecord:
     def run(self) -> list[Report]:
         """The reports that led to the present state, across restarts that resumed."""
         start = 0
-        for k, (before, after) in enumerate(
-            zip(self.reports, self.reports[1:], strict=False), 1
-        ):
+        for k, (before, after) in enumerate(zip(self.reports, self.reports[1:], strict=False), 1):
             if after.attempt != before.attempt and after.epoch <= self.reports[0].epoch:
                 start = k
         return self.reports[start:]

@@ -49,9 +49,7 @@ class Plan:
         workers = self.allocation.workers
         seconds, cost = self.predicted_seconds, self.predicted_cost
         ran = (
-            "not run itself"
-            if self.measured_cost is None
-            else f"measured {self.measured_cost:.3g}"
+            "not run itself" if self.measured_cost is None else f"measured {self.measured_cost:.3g}"
         )
         return (
             f"{workers} {'worker' if workers == 1 else 'workers'}, "
@@ -81,9 +79,7 @@ class NoPlan:
         return f"no plan: {self.reason}. The search spent {self.spent:.3g} {self.unit}."
 
 
-def make_plan(
-    known: Knowledge, learning_rate: LearningRate | None, spent: float
-) -> Plan | NoPlan:
+def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float) -> Plan | NoPlan:
     """Turns the incumbent into a plan, or says why there is none."""
     incumbent = known.incumbent
     if incumbent is None:
@@ -103,9 +99,7 @@ def make_plan(
         predicted_seconds=incumbent.seconds,
         predicted_cost=incumbent.cost,
         measured_seconds=measured,
-        measured_cost=None
-        if measured is None
-        else known.cost_of(record.allocation, measured),
+        measured_cost=None if measured is None else known.cost_of(record.allocation, measured),
         unit=known.cost.unit,
         certificate=certify(known, incumbent),
         spent=spent,
@@ -125,22 +119,13 @@ def _demonstration(known: Knowledge, incumbent: Incumbent) -> TrialRecord:
 
 
 def _checkpoint(known: Knowledge, record: TrialRecord) -> str | None:
-    reached = (
-        r.checkpoint
-        for r in record.run
-        if known.goal.is_reached(r.value) and r.checkpoint
-    )
+    reached = (r.checkpoint for r in record.run if known.goal.is_reached(r.value) and r.checkpoint)
     return next(reached, None)
 
 
 def _reason(known: Knowledge) -> str:
     goal = known.goal
-    values = [
-        r.value
-        for record in known.records
-        for r in record.reports
-        if r.value is not None
-    ]
+    values = [r.value for record in known.records for r in record.reports if r.value is not None]
     if not known.records:
         return "no trial has started"
     tried = f"{len(known.records)} trials, none reached {goal.metric} {goal.target:g}"

@@ -1,11 +1,10 @@
 """The one stateful object: asked for trials, told what they show, asked what to do."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from raycosttune.core.certificate import certify
+from raycosttune.core.choice import choose_recipe, experiments, nothing_left
 from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric, checked_cost
 from raycosttune.core.decision import (
     Answer,
@@ -17,19 +16,18 @@ from raycosttune.core.decision import (
     StopCause,
     Wait,
 )
-from raycosttune.core.estimate import Estimate, estimate
+from raycosttune.core.estimate import Estimate, NumberedRecipes, estimate
 from raycosttune.core.experiment import (
     Experiment,
-    first_experiments,
-    worthwhile_experiments,
 )
+from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import hopeless, is_affordable, reached_limit
 from raycosttune.core.observation import Ended, Observation, Recipe, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
-from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored
+from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.space import Space
 from raycosttune.core.state import (
     VERSION,
@@ -91,9 +89,7 @@ class Session:
     def known(self) -> Knowledge:
         """Everything that the records say, fitted when first read after a change."""
         if self._known is None:
-            self._known = Knowledge(
-                tuple(self.records.values()), self.space, self.goal, self.cost
-            )
+            self._known = Knowledge(tuple(self.records.values()), self.space, self.goal, self.cost)
         return self._known
 
     @property
@@ -125,9 +121,7 @@ class Session:
             Run, or Wait while something runs, or Finished.
         """
         if trial_id in self.records:
-            return self._run(
-                self.records[trial_id], self._why.get(trial_id, "restored")
-            )
+            return self._run(self.records[trial_id], self._why.get(trial_id, "restored"))
         if reason := self._limit() or hopeless(self.known):
             return Finished(reason)
         live = self.live
@@ -136,19 +130,18 @@ class Session:
             limit = 1
         if live and limit is not None and len(live) >= limit:
             return Wait(f"{len(live)} trials run")
-        experiments = [
-            choice for choice in self._experiments() if self._is_affordable(choice)
-        ]
-        if not experiments:
-            reason = self._nothing_left()
-            return Wait(reason) if live else Finished(reason)
-        best = experiments[0]
-        if free_workers is not None and best.allocation.workers > free_workers:
-            if live:
-                return Wait(f"{best.allocation.workers} workers are not free")
-            fitting = (e for e in experiments if e.allocation.workers <= free_workers)
-            best = next(fitting, best)
-        return self._start(trial_id, best)
+        choices = [choice for choice in self._experiments() if self._is_affordable(choice)]
+        if live and choices and free_workers is not None:
+            needed = choices[0].allocation.workers
+            if needed > free_workers:
+                return Wait(f"{needed} workers are not free")
+        fitting = [c for c in choices if free_workers is None or _fits(c, free_workers)]
+        for choice in fitting or choices:
+            recipe = choose_recipe(self.known, choice, self._proposer)
+            if recipe is not None:
+                return self._start(trial_id, choice, recipe)
+        reason = nothing_left(self.known)
+        return Wait(reason) if live else Finished(reason)
 
     def tell(self, trial_id: str, observation: Observation) -> bool:
         """Takes in what a trial showed.
@@ -165,7 +158,7 @@ class Session:
                 seen = {(report.attempt, report.epoch) for report in record.reports}
                 if (observation.attempt, observation.epoch) in seen:
                     return False
-                record.reports.append(_cleaned(observation))
+                record.reports.append(observation.cleaned())
             case Ended():
                 record.ended = observation
         self._known = None
@@ -174,7 +167,7 @@ class Session:
     def decide(self, trial_id: str) -> Decision:
         """Decides whether a trial runs on; an unknown one does."""
         record = self.records.get(trial_id)
-        if record is None or not record.is_live:
+        if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         decision = decide(self.known, record)
         if isinstance(decision, Continue) and (reason := self._limit()):
@@ -188,31 +181,21 @@ class Session:
     def estimate(self) -> Estimate:
         """Returns what the sweep is likely to cost, and at worst."""
 
-        def start() -> "Session":
+        has_recipes = not isinstance(self._proposer, NoHyperparameters)
+        proposer = NumberedRecipes() if has_recipes else None
+
+        def start() -> Session:
             return Session(
-                self.space,
-                self.goal,
-                cost=self.cost,
-                proposer=_Numbered() if self._has_recipes else None,
-                clock=lambda: 0.0,
+                self.space, self.goal, cost=self.cost, proposer=proposer, clock=lambda: 0.0
             )
 
-        return estimate(
-            self.space, self.goal, self.cost.unit, spent=self.spent, start=start
-        )
+        return estimate(self.space, self.goal, self.cost.unit, spent=self.spent, start=start)
 
     def explain(self) -> str:
-        """Says what was tried, what is planned and why the search goes on or ended."""
-        lines = [
-            f"{r.trial_id}: {r.allocation.workers} workers, batch {r.allocation.batch_size}, "
-            f"epoch {r.epoch:g}, {checked_cost(self.cost, r.allocation, r.seconds):.3g} "
-            f"{self.cost.unit}, {r.ended.reason or r.ended.cause if r.ended else 'running'}; "
-            f"tried because {self._why.get(r.trial_id, 'it was restored')}"
-            for r in self.records.values()
-        ]
-        experiments = self._experiments()
-        ahead = experiments[0].why if experiments else self._nothing_left()
-        return "\n".join([*lines, f"next: {ahead}", str(self.plan())])
+        """Says what was tried and why, what comes next, and the plan."""
+        choices = self._experiments()
+        ahead = f"it {choices[0].why}" if choices else nothing_left(self.known)
+        return explain(self.known, self._why, ahead, self.plan())
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data."""
@@ -242,19 +225,14 @@ class Session:
         self._why = why
         self._known = None
 
-    def adopt(
-        self, record: TrialRecord, why: str = "it was found in the journal"
-    ) -> None:
+    def adopt(self, record: TrialRecord, why: str = "was found in the journal") -> None:
         """Takes in a trial that a journal knows and this session does not."""
         self.records.setdefault(record.trial_id, record)
         self._why.setdefault(record.trial_id, why)
         self._known = None
 
-    def _start(self, trial_id: str, experiment: Experiment) -> Run:
-        recipe = self._recipe(experiment.recipe)
-        record = TrialRecord(
-            trial_id, experiment.allocation, recipe, len(self._recipes)
-        )
+    def _start(self, trial_id: str, experiment: Experiment, recipe: Recipe) -> Run:
+        record = TrialRecord(trial_id, experiment.allocation, recipe, len(self.records))
         run = self._run(record, experiment.why)
         self.records[trial_id] = record
         self._why[trial_id] = experiment.why
@@ -267,40 +245,11 @@ class Session:
             recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    @property
-    def _recipes(self) -> dict[str, Recipe]:
-        return self.known.recipes
-
-    def _recipe(self, key: str | None) -> Recipe:
-        if key is not None and key in self._recipes:
-            return self._recipes[key]
-        return self._proposer.propose(len(self._recipes), self._scored())
-
-    def _scored(self) -> list[Scored]:
-        accuracy = self.known.accuracy
-        return [
-            Scored(self._recipes[key], accuracy.score(key)) for key in accuracy.recipes
-        ]
-
-    @property
-    def _has_recipes(self) -> bool:
-        return not isinstance(self._proposer, NoHyperparameters)
-
     def _experiments(self) -> list[Experiment]:
-        known = self.known
-        if known.incumbent is None:
-            return first_experiments(known, recipes=self._has_recipes)
-        if (
-            known.remaining_runs == 0
-            or self._gap(known.incumbent) <= self.goal.tolerance
-        ):
-            return []
-        return worthwhile_experiments(known, known.incumbent, recipes=self._has_recipes)
+        return experiments(self.known, self._proposer)
 
     def _limit(self) -> str:
-        return reached_limit(
-            self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds
-        )
+        return reached_limit(self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
 
     def _is_affordable(self, experiment: Experiment) -> bool:
         return is_affordable(
@@ -310,34 +259,6 @@ class Session:
             elapsed_seconds=self.elapsed_seconds,
         )
 
-    def _gap(self, incumbent: Incumbent) -> float:
-        return certify(self.known, incumbent).gap
 
-    def _nothing_left(self) -> str:
-        known = self.known
-        if known.incumbent is None:
-            return "no untried configuration can be expected to reach the target within the limits"
-        if known.remaining_runs == 0:
-            return "the target is reached and no further run is planned"
-        if self._gap(known.incumbent) <= self.goal.tolerance:
-            return f"nothing untried can save more than {self.goal.tolerance:.0%}"
-        return "no further trial pays for itself"
-
-
-def _cleaned(report: Report) -> Report:
-    """Drops what is no number, so that a bad metric can't spoil a fit."""
-    value = report.value
-    if value is not None and not math.isfinite(value):
-        value = None
-    seconds = report.seconds if math.isfinite(report.seconds) else 0.0
-    return replace(report, value=value, seconds=max(seconds, 0.0))
-
-
-
-
-class _Numbered:
-    """Proposes recipes that are only told apart, for a rehearsal."""
-
-    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:  # noqa: ARG002 - Protocol
-        """Returns a recipe that holds its number."""
-        return {"recipe": index}
+def _fits(experiment: Experiment, free_workers: int) -> bool:
+    return experiment.allocation.workers <= free_workers

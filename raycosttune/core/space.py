@@ -106,18 +106,12 @@ class Space:
 
     def allocation(self, workers: int, batch: int) -> Allocation:
         """Returns the cell of a worker count and a batch as the user reads it."""
-        return Allocation(
-            workers, self._global_batch(workers, batch), self.nodes(workers)
-        )
+        return Allocation(workers, self._global_batch(workers, batch), self.nodes(workers))
 
     def user_batch(self, allocation: Allocation) -> int:
         """Returns a cell's batch as the user reads it."""
         local = self.batch == "local"
-        return (
-            allocation.batch_size // allocation.workers
-            if local
-            else allocation.batch_size
-        )
+        return allocation.batch_size // allocation.workers if local else allocation.batch_size
 
     def nodes(self, workers: int) -> int:
         """Returns the machines that so many workers fill, packed."""

@@ -17,9 +17,7 @@ class Startup:
 
     def __init__(self, samples: Mapping[int, Sequence[float]]) -> None:
         self._workers = np.array(sorted(samples), dtype=np.float64)
-        self._seconds = [
-            np.asarray(samples[int(n)], dtype=np.float64) for n in self._workers
-        ]
+        self._seconds = [np.asarray(samples[int(n)], dtype=np.float64) for n in self._workers]
         if samples:
             medians = np.array([np.median(seconds) for seconds in self._seconds])
             counts = np.array([float(len(seconds)) for seconds in self._seconds])
@@ -29,12 +27,8 @@ class Startup:
         """Predicts the start-up of so many workers; 0 while nothing was measured."""
         if len(self._workers) == 0:
             return Prediction(0.0, 0.0, float("inf"))
-        below = [
-            s for n, s in zip(self._workers, self._seconds, strict=True) if n <= workers
-        ]
-        above = [
-            s for n, s in zip(self._workers, self._seconds, strict=True) if n >= workers
-        ]
+        below = [s for n, s in zip(self._workers, self._seconds, strict=True) if n <= workers]
+        above = [s for n, s in zip(self._workers, self._seconds, strict=True) if n >= workers]
         mid = float(np.interp(workers, self._workers, self._fit))
         low = max((float(seconds.min()) for seconds in below), default=0.0)
         high = min((float(seconds.max()) for seconds in above), default=float("inf"))

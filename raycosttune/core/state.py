@@ -30,9 +30,7 @@ def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
             recipe=dict(data["recipe"]),
             proposal=int(data["proposal"]),
             reports=[Report(**report) for report in data["reports"]],
-            ended=None
-            if ended is None
-            else Ended(**{**ended, "cause": EndCause(ended["cause"])}),
+            ended=None if ended is None else Ended(**{**ended, "cause": EndCause(ended["cause"])}),
         )
     except (KeyError, TypeError, ValueError) as error:
         msg = f"a trial's record can't be read: {error!r} in {dict(data)!r}"
@@ -46,8 +44,6 @@ def check_version(state: Mapping[str, Any]) -> None:
         InvalidStateError: If the version is not this one's.
     """
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
-        found = (
-            state.get("version") if isinstance(state, Mapping) else type(state).__name__
-        )
+        found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
         msg = f"a state must have version {VERSION}, got {found!r}. Read it with its own release."
         raise InvalidStateError(msg)

@@ -16,9 +16,7 @@ def decide(known: Knowledge, record: TrialRecord) -> Decision:
     if any(goal.is_reached(report.value) for report in record.run):
         return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
-        return Stop(
-            StopCause.EPOCHS, f"not at the target after {goal.max_epochs} epochs"
-        )
+        return Stop(StopCause.EPOCHS, f"not at the target after {goal.max_epochs} epochs")
     return _deadline(known, record) or _worth(known, record) or Continue()
 
 
@@ -26,9 +24,7 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
     """Bounds the epochs that the run still needs from below."""
     run = record.run
     period = run[-1].epoch - (run[-2].epoch if len(run) > 1 else 0.0)
-    needed, _ = known.accuracy.bounds(
-        recipe_key(record.recipe), record.allocation.batch_size
-    )
+    needed, _ = known.accuracy.bounds(recipe_key(record.recipe), record.allocation.batch_size)
     return max(needed - run[-1].epoch, period, 0.0)
 
 
@@ -50,9 +46,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
         return None
     left = _epochs_left(known, record)
     best = _best_case(known, record, record.run[-1].epoch + left)
-    price = known.cost_of(
-        record.allocation, known.time.predict(record.allocation).mid * left
-    )
+    price = known.cost_of(record.allocation, known.time.predict(record.allocation).mid * left)
     saving = known.remaining_runs * (incumbent.cost.mid - best)
     if saving > price:
         return None

@@ -34,9 +34,7 @@ class TimeSurrogate:
         Liang et al. 2022 (T monotone in resources and batch).
     """
 
-    def __init__(
-        self, space: Space, samples: Mapping[Allocation, Sequence[float]]
-    ) -> None:
+    def __init__(self, space: Space, samples: Mapping[Allocation, Sequence[float]]) -> None:
         self._space = space
         self._index = {cell: k for k, cell in enumerate(space.cells)}
         known = sorted(cell for cell in samples if cell in self._index)
@@ -49,9 +47,7 @@ class TimeSurrogate:
     def slack(self) -> float:
         """Log slack of the bounds."""
         least = _least(self._space.cells)[np.ix_(self._known, self._known)]
-        broken = violation(
-            self._value - self._noise, self._value + self._noise, least, -least.T
-        )
+        broken = violation(self._value - self._noise, self._value + self._noise, least, -least.T)
         return max(DEFAULT_SLACK, broken)
 
     @cached_property
@@ -80,35 +76,29 @@ class TimeSurrogate:
             least[self._known] - slack,
             -least.T[self._known] + slack,
         )
-        return lower, np.clip(self._fit(), lower, upper), upper
+        middle: Floats = np.clip(self._fit(), lower, upper)
+        return lower, middle, upper
 
     def _fit(self) -> Floats:
         """Projects the measured values and a parametric mean onto the shape, at once."""
         workers = np.array(self._space.workers)
         batches = np.array(sorted({cell.batch_size for cell in self._space.cells}))
-        grid_n, grid_b = (
-            axis.ravel() for axis in np.meshgrid(workers, batches, indexing="ij")
-        )
+        grid_n, grid_b = (axis.ravel() for axis in np.meshgrid(workers, batches, indexing="ij"))
         at = {(n, b): k for k, (n, b) in enumerate(zip(grid_n, grid_b, strict=True))}
-        cells = np.array(
-            [at[cell.workers, cell.batch_size] for cell in self._space.cells]
-        )
+        cells = np.array([at[cell.workers, cell.batch_size] for cell in self._space.cells])
         values = np.log(self._terms(grid_n, grid_b) @ self._coefficients)
         if self.is_empty:
-            return values[cells]
+            return np.asarray(values[cells], dtype=np.float64)
         weights = np.full(len(values), PRIOR_SD**-2)
         values[cells[self._known]] = self._value
         weights[cells[self._known]] = self._noise**-2
-        return project(values, weights, self._edges(workers, batches))[cells]
+        fitted = project(values, weights, self._edges(workers, batches))
+        return np.asarray(fitted[cells], dtype=np.float64)
 
     def _edges(self, workers: np.ndarray, batches: np.ndarray) -> Edges:
-        index = np.arange(len(workers) * len(batches)).reshape(
-            len(workers), len(batches)
-        )
+        index = np.arange(len(workers) * len(batches)).reshape(len(workers), len(batches))
         nodes = np.array([self._space.nodes(int(n)) for n in workers])
-        over_b = np.broadcast_to(
-            -np.diff(np.log(batches)), (len(workers), len(batches) - 1)
-        )
+        over_b = np.broadcast_to(-np.diff(np.log(batches)), (len(workers), len(batches) - 1))
         over_n = np.broadcast_to(-np.diff(np.log(workers))[:, None], index[1:].shape)
         jump = np.where(np.diff(nodes) > 0, np.log(NODE_FACTOR), 0.0)[:, None]
         return Edges(
@@ -141,9 +131,8 @@ class TimeSurrogate:
     @staticmethod
     def _terms(workers: np.ndarray, batches: np.ndarray) -> Floats:
         ones = np.ones(len(workers))
-        return np.stack(
-            [1 / workers, ones / batches, np.log2(workers) / batches, ones], axis=1
-        )
+        terms = [1 / workers, ones / batches, np.log2(workers) / batches, ones]
+        return np.asarray(np.stack(terms, axis=1), dtype=np.float64)
 
 
 def _least(cells: Sequence[Allocation]) -> Floats:
