@@ -1,5 +1,6 @@
 """Seconds of an epoch over workers and batches: T(n, b)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -143,10 +144,12 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     up_n = np.maximum(n[None, :] - n[:, None], 0)
     up_b = np.maximum(b[None, :] - b[:, None], 0)
     fewer_nodes = nodes[None, :] < nodes[:, None]
-    return -up_b - up_n - np.where(fewer_nodes, np.log(NODE_FACTOR), 0.0)
+    least: Floats = -up_b - up_n - np.where(fewer_nodes, np.log(NODE_FACTOR), 0.0)
+    return least
 
 
 def _half_width(logs: Floats) -> float:
     """Returns the half width of a measured interval: noise falls with the root of the count."""
     spread = float(logs.std()) if len(logs) > 1 else 0.0
-    return max(0.02, 0.10 / len(logs) ** 0.5, 2 * spread / len(logs) ** 0.5)
+    root = math.sqrt(len(logs))
+    return max(0.02, 0.10 / root, 2 * spread / root)
