@@ -1,0 +1,1 @@
+"""The pure core: spaces, surrogates, the planner and the session that holds them."""

@@ -78,6 +78,7 @@ class AccuracySurrogate:
 
     def __init__(self, batches: Sequence[int], seen: Sequence[Epochs]) -> None:
         self._seen = tuple(seen)
+        self._drawn: dict[tuple[str | None, int], Samples] = {}
         self.recipes = tuple(dict.fromkeys(run.recipe for run in seen))
         self._noise_scales = np.geomspace(min(batches) / 8, max(batches) * 8, 24)
 
@@ -113,6 +114,12 @@ class AccuracySurrogate:
 
     def samples(self, recipe: str | None, batch_size: int) -> Samples:
         """Samples the epochs to the target at a batch; recipe None is one not yet tried."""
+        drawn = self._drawn.get((recipe, batch_size))
+        if drawn is None:
+            drawn = self._drawn[recipe, batch_size] = self._draw(recipe, batch_size)
+        return drawn
+
+    def _draw(self, recipe: str | None, batch_size: int) -> Samples:
         shape = self._shape(np.array([float(batch_size)]))[:, 0]
         mean, sd = self._offset(recipe)
         logs = (shape + mean + self._residual(recipe, batch_size))[:, None]

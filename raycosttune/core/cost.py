@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
 from raycosttune.core.space import Allocation
@@ -94,11 +95,11 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         raise InvalidCostError(msg)
     for cell in cells:
         costs = [checked_cost(metric, cell, seconds) for seconds in (0.0, 1.0, 60.0, 3600.0)]
-        if any(later < earlier for earlier, later in zip(costs, costs[1:], strict=False)):
+        if any(later < earlier for earlier, later in pairwise(costs)):
             msg = f"{unit}: a cost must not fall as seconds grow, got {costs} for {cell}"
             raise InvalidCostError(msg)
     by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
-    for fewer, more in zip(by_workers, by_workers[1:], strict=False):
+    for fewer, more in pairwise(by_workers):
         if fewer.batch_size != more.batch_size:
             continue
         low, high = (checked_cost(metric, cell, 3600.0) for cell in (fewer, more))

@@ -150,8 +150,7 @@ def _outcomes(known: Knowledge, cell: Allocation, recipe: str | None) -> tuple[F
     epochs = known.accuracy.samples(recipe, cell.batch_size)
     epoch = known.time.predict(cell)
     if known.time.is_empty:
-        scale = _unknown_scale(known)
-        times = scale * epoch.mid * np.exp(TIME_SD * TIME_QUANTILES)
+        times = known.guessed_scale * epoch.mid * np.exp(TIME_SD * TIME_QUANTILES)
     elif known.time.is_measured(cell):
         times = np.array([epoch.mid])
     else:
@@ -161,17 +160,6 @@ def _outcomes(known: Knowledge, cell: Allocation, recipe: str | None) -> tuple[F
     weights = np.tile(epochs.weights, len(times)) / len(times)
     seconds = known.startup.predict(cell.workers).mid + _quantiles(spread, weights)
     return seconds, np.array([known.cost_of(cell, float(s)) for s in seconds])
-
-
-def _unknown_scale(known: Knowledge) -> float:
-    """Guesses the seconds behind a relative epoch time: half the deadline for the fastest."""
-    if known.goal.deadline_seconds is None:
-        return 1.0
-    fastest = min(
-        known.time.predict(cell).mid * known.accuracy.samples(None, cell.batch_size).mean
-        for cell in known.cells
-    )
-    return known.goal.deadline_seconds / 2 / fastest
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:

@@ -47,7 +47,7 @@ class Goal:
     def __post_init__(self) -> None:
         """Checks every value."""
         _check_real("target", self.target)
-        if self.metric is not None and (not isinstance(self.metric, str) or not self.metric):
+        if self.metric is not None and not _is_name(self.metric):
             _refuse("metric", "be the name of a reported metric", self.metric)
         if self.mode not in (None, "max", "min"):
             _refuse("mode", 'be "max" or "min"', self.mode)
@@ -75,6 +75,10 @@ class Goal:
     def is_reached(self, value: float | None) -> bool:
         """Tells whether a reported value reaches the target; NaN never does."""
         return value is not None and self.sign * value >= self.sign * self.target
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
 
 
 def _check_real(name: str, value: object) -> None:

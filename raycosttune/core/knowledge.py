@@ -123,6 +123,20 @@ class Knowledge:
         """Runs still to be paid for after the search: one model may already be in hand."""
         return self.goal.planned_runs - (self.incumbent is not None)
 
+    @cached_property
+    def guessed_scale(self) -> float:
+        """Seconds behind a relative epoch time while none is measured.
+
+        The fastest cell is guessed to need half the deadline.
+        """
+        if self.goal.deadline_seconds is None:
+            return 1.0
+        fastest = min(
+            self.time.predict(cell).mid * self.accuracy.samples(None, cell.batch_size).mean
+            for cell in self.cells
+        )
+        return self.goal.deadline_seconds / 2 / fastest
+
     def cost_of(self, cell: Allocation, seconds: float) -> float:
         """Returns the cost of holding a cell for so many seconds, checked."""
         return checked_cost(self.cost, cell, seconds)

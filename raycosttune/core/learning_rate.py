@@ -38,9 +38,7 @@ class LearningRate:
         if self.rule not in POWERS:
             msg = f"LearningRate.rule must be one of {sorted(POWERS)}, got {self.rule!r}"
             raise InvalidSpaceError(msg)
-        if isinstance(self.reference_batch, bool) or not (
-            isinstance(self.reference_batch, int) and self.reference_batch >= 1
-        ):
+        if not _is_count(self.reference_batch):
             msg = (
                 "LearningRate.reference_batch must be a whole number of at least 1, "
                 f"got {self.reference_batch!r}"
@@ -62,3 +60,7 @@ class LearningRate:
             raise InvalidSpaceError(msg)
         scale = (batch_size / self.reference_batch) ** POWERS[self.rule]
         return {**recipe, self.key: base * scale}
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from raycosttune.core.choice import choose_recipe, experiments, nothing_left
@@ -180,16 +181,16 @@ class Session:
 
     def estimate(self) -> Estimate:
         """Returns what the sweep is likely to cost, and at worst."""
-
         has_recipes = not isinstance(self._proposer, NoHyperparameters)
-        proposer = NumberedRecipes() if has_recipes else None
-
-        def start() -> Session:
-            return Session(
-                self.space, self.goal, cost=self.cost, proposer=proposer, clock=lambda: 0.0
-            )
-
-        return estimate(self.space, self.goal, self.cost.unit, spent=self.spent, start=start)
+        rehearsal = partial(
+            Session,
+            self.space,
+            self.goal,
+            cost=self.cost,
+            proposer=NumberedRecipes() if has_recipes else None,
+            clock=float,
+        )
+        return estimate(self.space, self.goal, self.cost.unit, spent=self.spent, start=rehearsal)
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""

@@ -37,13 +37,13 @@ def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
         raise InvalidStateError(msg) from error
 
 
-def check_version(state: Mapping[str, Any]) -> None:
+def check_version(state: object) -> None:
     """Refuses a state that another version wrote.
 
     Raises:
         InvalidStateError: If the version is not this one's.
     """
-    if not isinstance(state, Mapping) or state.get("version") != VERSION:
-        found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
+    found = state.get("version") if isinstance(state, Mapping) else type(state).__name__
+    if found != VERSION:
         msg = f"a state must have version {VERSION}, got {found!r}. Read it with its own release."
         raise InvalidStateError(msg)
