@@ -1,0 +1,51 @@
+"""Finds the workers and the batch that reach a target by a deadline for the least cost."""
+
+from typing import TYPE_CHECKING
+
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.space import Allocation
+from raycosttune.errors import (
+    InvalidCostError,
+    InvalidGoalError,
+    InvalidSpaceError,
+    InvalidStateError,
+    InvalidTrainableError,
+    NoPlanError,
+    RayCostTuneError,
+)
+
+if TYPE_CHECKING:
+    from raycosttune.core.plan import NoPlan, Plan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Allocation",
+    "CostMetric",
+    "Goal",
+    "InvalidCostError",
+    "InvalidGoalError",
+    "InvalidSpaceError",
+    "InvalidStateError",
+    "InvalidTrainableError",
+    "LearningRate",
+    "NoPlan",
+    "NoPlanError",
+    "NodeHours",
+    "Plan",
+    "RayCostTuneError",
+    "WorkerHours",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Imports the plans when they are asked for: they bring scikit-learn, a second and more."""
+    if name in ("NoPlan", "Plan"):
+        from raycosttune.core import plan  # noqa: PLC0415 - as the docstring says
+
+        return getattr(plan, name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

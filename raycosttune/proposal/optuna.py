@@ -1,0 +1,128 @@
+"""Recipes from Optuna, proposed anew from the records each time."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+from optuna.samplers import BaseSampler, TPESampler
+
+from raycosttune.core.observation import Recipe
+from raycosttune.core.proposer import Scored
+from raycosttune.errors import InvalidSpaceError, RayCostTuneError
+
+SamplerFactory = Callable[[int], BaseSampler]
+
+
+class SamplerError(RayCostTuneError, RuntimeError):
+    """Says that the user's Optuna sampler could not propose a recipe."""
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """Is a distribution whose values are rounded to multiples of a step.
+
+    Optuna has no logarithmic distribution with a step. Both ends of the distribution must be
+    multiples of the step, so that rounding never leaves it.
+
+    Attributes:
+        distribution: Where the values lie.
+        step: What they are multiples of.
+    """
+
+    distribution: FloatDistribution | IntDistribution
+    step: float
+
+    def round(self, value: float) -> float:
+        """Returns the nearest multiple of the step, no further out than the ends."""
+        nearest = round(value / self.step) * self.step
+        return min(max(nearest, self.distribution.low), self.distribution.high)
+
+
+class OptunaProposer:
+    """Proposes recipes with an Optuna sampler, as a pure function of index and records.
+
+    Each proposal builds a study from the records and a sampler with a seed of its own, so a
+    restored search goes on as the unbroken one would have.
+
+    Args:
+        domains: What to search, by the key's path joined with "/".
+        sampler: Makes the sampler from a seed. TPE by default. It must learn from the
+            study's trials alone; one that counts its own calls (QMC, grid) starts afresh.
+        seed: Seed of the whole search, at least 0.
+    """
+
+    def __init__(
+        self,
+        domains: Mapping[str, BaseDistribution | Stepped],
+        sampler: SamplerFactory | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._domains = dict(domains)
+        self._sampler = sampler or _tpe
+        self._seed = seed
+        self._distributions = {
+            key: domain.distribution if isinstance(domain, Stepped) else domain
+            for key, domain in domains.items()
+        }
+
+    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:
+        """Returns a recipe; the same for the same index and records.
+
+        Raises:
+            InvalidSpaceError: If a record's recipe lies outside the search space.
+            SamplerError: If the sampler raises, or is no Optuna sampler.
+        """
+        if not self._domains:
+            return {}
+        trials = [self._trial(record) for record in records]
+        seed = int(np.random.SeedSequence([self._seed, index]).generate_state(1)[0])
+        try:
+            study = _quiet_study(self._sampler(seed))
+            study.add_trials(trials)
+            params = study.ask(self._distributions).params
+        except Exception as error:  # a user's sampler may raise anything
+            msg = (
+                f"the Optuna sampler must propose a recipe, got {type(error).__name__}: {error} "
+                f"at proposal {index} after {len(records)} records. Mend or replace the "
+                "function given as `sampler`."
+            )
+            raise SamplerError(msg) from error
+        return {key: self._value(key, value) for key, value in params.items()}
+
+    def _value(self, key: str, value: object) -> object:
+        domain = self._domains[key]
+        if isinstance(domain, Stepped) and isinstance(value, (int, float)):
+            value = domain.round(value)
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _trial(self, record: Scored) -> optuna.trial.FrozenTrial:
+        try:
+            return optuna.trial.create_trial(
+                params=record.recipe,
+                distributions=self._distributions,
+                value=math.log(record.score),  # recipes differ by a factor in epochs
+            )
+        except ValueError as error:
+            msg = (
+                f"a recorded recipe must lie in the search space, got {record.recipe} for "
+                f"{self._distributions} ({error}). Keep the space of the search that is "
+                "restored, or start a new one."
+            )
+            raise InvalidSpaceError(msg) from error
+
+
+def _tpe(seed: int) -> BaseSampler:
+    return TPESampler(seed=seed)
+
+
+def _quiet_study(sampler: BaseSampler) -> optuna.Study:
+    """Makes a study without Optuna's line about it, one for each proposal."""
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(verbosity, optuna.logging.WARNING))
+    try:
+        return optuna.create_study(sampler=sampler)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
