@@ -195,23 +195,39 @@ class AccuracySurrogate:
 
     @cached_property
     def _population(self) -> tuple[Floats, Floats]:
-        """Mean and deviation of g over recipes, from those tried and a weak prior."""
+        """Mean and deviation of g of a recipe not yet tried, from those that were.
+
+        The mean of g over recipes has a wide normal prior; each recipe that reached the
+        target adds its g, each censored one that its g lies beyond what it showed.
+        """
         middle = np.array([math.sqrt(self._noise_scales[0] * self._noise_scales[-1])])
-        prior = math.log(TYPICAL_EPOCHS) - self._shape(middle)[:, 0]
-        offsets = []
+        prior = (math.log(TYPICAL_EPOCHS) - self._shape(middle))[:, :1]
+        means = prior + UNKNOWN_SD * np.linspace(-4, 6, 81)
+        log_weight = -(((means - prior) / UNKNOWN_SD) ** 2) / 2
+        sd = self._recipe_sd[:, None]
         for recipe in self.recipes:
-            shape, logs = self._logs([run for run in self._seen if run.recipe == recipe])
-            reached = bool(self._of(recipe, censored=False))
-            offset = self._offset(recipe)[0] if reached else (logs - shape).max(axis=1)
-            offsets.append(offset if reached else np.maximum(prior, offset + CENSORED_EXCESS))
-        if not any(self._of(recipe, censored=False) for recipe in self.recipes):
-            mean = np.mean([prior, *offsets], axis=0)
-            return mean, np.full(len(prior), UNKNOWN_SD)
-        mean = np.mean(offsets, axis=0)
+            if self._of(recipe, censored=False):
+                offset = self._offset(recipe)[0][:, None]
+                log_weight -= ((offset - means) / sd) ** 2 / 2
+            else:
+                shape, logs = self._logs(self._of(recipe, censored=True))
+                beyond = (logs - shape).max(axis=1)[:, None]
+                log_weight += log_ndtr((means - beyond) / sd)
+        weights = softmax(log_weight, axis=1)
+        mean = (weights * means).sum(axis=1)
+        variance = (weights * (means - mean[:, None]) ** 2).sum(axis=1)
+        return mean, np.sqrt(variance + sd[:, 0] ** 2)
+
+    @cached_property
+    def _recipe_sd(self) -> Floats:
+        """Deviation of g among recipes: a prior, and what those that reached the target show."""
+        reached = [recipe for recipe in self.recipes if self._of(recipe, censored=False)]
         strength = 3.0
-        squares = ((np.array(offsets) - mean) ** 2).sum(axis=0)
-        variance = (strength * RECIPE_SD**2 + squares) / (strength + len(offsets))
-        return mean, np.sqrt(variance)
+        squares = np.zeros(len(self._noise_scales))
+        if reached:
+            offsets = np.array([self._offset(recipe)[0] for recipe in reached])
+            squares = ((offsets - offsets.mean(axis=0)) ** 2).sum(axis=0)
+        return np.sqrt((strength * RECIPE_SD**2 + squares) / (strength + len(reached)))
 
     def _residual(self, recipe: str | None, batch_size: int) -> Floats:
         """What the recipe's own runs add to the shape near a batch, shape (noise scales,)."""

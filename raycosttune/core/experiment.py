@@ -127,6 +127,9 @@ def _experiment(
     limit = known.goal.deadline_seconds or math.inf
     saved = np.where(seconds <= limit, np.maximum(incumbent.cost.mid - costs, 0), 0)
     saving = known.remaining_runs * float(saved.mean())
+    if recipe is None and saving > 0:
+        # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
+        saving *= min(1.0, 1 / (len(known.recipes) + 1) / float(np.mean(saved > 0)))
     price = float(np.minimum(costs, incumbent.cost.mid).mean())
     what = "tries another recipe" if recipe is None else "tries the best recipe here"
     why = (
