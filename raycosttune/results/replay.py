@@ -27,12 +27,13 @@ def merge_rows(session: Session, rows: Iterable[Row]) -> int:
     for row in rows:
         try:
             if row["row"] == "asked":
-                record = read_record(row)
-                session.records.setdefault(record.trial_id, record)
+                session.adopt(read_record(row))
             elif row["row"] in ("report", "ended"):
                 new += session.tell(str(row["trial_id"]), read_observation(row))
         except (KeyError, TypeError, ValueError) as error:
-            logger.warning("a journal row is left out (%s: %s): %r", type(error).__name__, error, row)
+            logger.warning(
+                "a journal row is left out (%s: %s): %r", type(error).__name__, error, row
+            )
     return new
 
 

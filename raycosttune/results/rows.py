@@ -9,17 +9,21 @@ Every row has a `row` key that names its kind:
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint |
 | ended | trial_id, cause, reason, seconds |
 
+A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
+number by its path joined with "/", in place of `value`: a run doesn't know the goal.
+
 `batch_size` is the global batch; `recipe` holds the hyperparameters as proposed, before any
 learning-rate rule; `value` is null where the metric was missing or not a number. A reader
 ignores keys that it doesn't know.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import Ended, EndCause, Observation, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.space import Allocation
 
 VERSION = 1
@@ -29,6 +33,34 @@ Row = dict[str, Any]
 def header_row(goal: Goal, unit: str) -> Row:
     """Returns the row that opens a journal."""
     return {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
+
+
+def run_header_row(trial_id: str) -> Row:
+    """Returns the row that opens a run's own journal."""
+    return {"row": "header", "version": VERSION, "trial_id": trial_id}
+
+
+def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) -> Row:
+    """Returns the row of a report in a run's own journal.
+
+    Args:
+        trial_id: The trial.
+        report: The report; its value is left out.
+        metrics: What the loop reported, possibly nested.
+    """
+    row = observation_row(trial_id, report)
+    del row["value"]
+    return {**row, "metrics": dict(_numbers(metrics))}
+
+
+def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
+    """Builds a report from a row of a run's own journal.
+
+    Raises:
+        KeyError: If the row lacks a key.
+        ValueError: If a value is of the wrong kind.
+    """
+    return _report({**row, "value": row["metrics"].get(metric)})
 
 
 def asked_row(record: TrialRecord) -> Row:
@@ -57,9 +89,7 @@ def read_record(row: Mapping[str, Any]) -> TrialRecord:
         KeyError: If the row lacks a key.
     """
     allocation = Allocation(int(row["workers"]), int(row["batch_size"]), int(row["nodes"]))
-    return TrialRecord(
-        str(row["trial_id"]), allocation, dict(row["recipe"]), int(row["proposal"])
-    )
+    return TrialRecord(str(row["trial_id"]), allocation, dict(row["recipe"]), int(row["proposal"]))
 
 
 def read_observation(row: Mapping[str, Any]) -> Observation:
@@ -71,6 +101,21 @@ def read_observation(row: Mapping[str, Any]) -> Observation:
     """
     if row["row"] == "ended":
         return Ended(EndCause(row["cause"]), str(row["reason"]), float(row["seconds"]))
+    return _report(row)
+
+
+def read_number(value: object) -> float | None:
+    """Returns a finite float, or None for everything else: NaN, a text, nothing."""
+    if isinstance(value, (bool, str, bytes)) or value is None:
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _report(row: Mapping[str, Any]) -> Report:
     value = row["value"]
     return Report(
         epoch=float(row["epoch"]),
@@ -80,3 +125,11 @@ def read_observation(row: Mapping[str, Any]) -> Observation:
         attempt=int(row["attempt"]),
         checkpoint=row["checkpoint"],
     )
+
+
+def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in metrics.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, f"{parent}{key}/")
+        elif (number := read_number(value)) is not None:
+            yield f"{parent}{key}", number

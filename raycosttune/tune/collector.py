@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import ray
+from ray.util.placement_group import PlacementGroup
 
 logger = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
@@ -74,24 +75,27 @@ class Collector:
             self.sweep()
 
 
-def orphaned_groups() -> list[ray.util.placement_group.PlacementGroup]:
-    """Lists the placement groups of this cluster whose creating actor is dead."""
+def orphaned_groups() -> list[PlacementGroup]:
+    """Lists the placement groups of this job whose creating actor is dead."""
     from ray._private.state import state  # noqa: PLC0415 - private, so read only when used
     from ray._raylet import PlacementGroupID  # noqa: PLC0415
     from ray.core.generated import gcs_pb2  # noqa: PLC0415
-    from ray.util.placement_group import PlacementGroup  # noqa: PLC0415
 
+    tables: Any = gcs_pb2  # generated, so untyped
     accessor = state._connect_and_get_accessor()  # noqa: SLF001
+    job = ray.get_runtime_context().job_id.binary()
     orphans = []
     for raw in accessor.get_placement_group_table():
-        group = gcs_pb2.PlacementGroupTableData.FromString(raw)
+        group = tables.PlacementGroupTableData.FromString(raw)
         creator = group.creator_actor_id
-        if group.state == gcs_pb2.PlacementGroupTableData.REMOVED:
+        if group.state == tables.PlacementGroupTableData.REMOVED:
+            continue
+        if group.is_detached or group.creator_job_id != job:
             continue
         if not creator or set(creator) == {NO_CREATOR}:
             continue
         info = accessor.get_actor_info(ray.ActorID(creator))
         is_dead = group.creator_actor_dead or info is None
-        if is_dead or gcs_pb2.ActorTableData.FromString(info).state == gcs_pb2.ActorTableData.DEAD:
+        if is_dead or tables.ActorTableData.FromString(info).state == tables.ActorTableData.DEAD:
             orphans.append(PlacementGroup(PlacementGroupID(group.placement_group_id)))
     return orphans

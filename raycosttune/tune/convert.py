@@ -1,13 +1,12 @@
 """Tune's param_space taken apart: worker and batch grids, and all the rest."""
 
-import math
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ray.tune.search.sample import Categorical, Domain, Float, Function, Integer
+from ray.tune.search.sample import Domain
 
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.tune.grid import read_grid
@@ -39,6 +38,14 @@ class ParamSpace:
     batch_key: str
     constants: Config
 
+    def is_same_search(self, other: "ParamSpace") -> bool:
+        """Tells whether two spaces search the same keys over the same grids."""
+        return (self.workers, self.batches, self.paths) == (
+            other.workers,
+            other.batches,
+            other.paths,
+        )
+
     def config(self, workers: int, batch: int, recipe: Mapping[str, object]) -> Config:
         """Returns the searched values as a nested config of builtin numbers.
 
@@ -68,8 +75,7 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
 
     Raises:
         InvalidSpaceError: If a key is missing or its domain is not a finite grid of whole
-            numbers; at a `grid_search`, a `sample_from`, or a choice between other things
-            than numbers, texts, booleans and None.
+            numbers; at a `grid_search`, or a domain inside a list.
     """
     leaves: dict[str, tuple[Path, Any]] = {}
     for path, leaf in _leaves(space):
@@ -86,7 +92,7 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
         raise InvalidSpaceError(msg)
     grids = {key: read_grid(key, leaves[key][1]) for key in (workers_key, batch_key)}
     domains = {
-        key: _searchable(key, leaf)
+        key: leaf
         for key, (_, leaf) in leaves.items()
         if isinstance(leaf, Domain) and key not in grids
     }
@@ -139,30 +145,6 @@ def _refuse_inside_list(key: str, value: object) -> None:
     ):
         msg = f'"{key}" must not hold domains inside a list, got {value!r}. Give each its own key.'
         raise InvalidSpaceError(msg)
-
-
-def _searchable(key: str, domain: Domain) -> Domain:
-    if isinstance(domain, Function):
-        msg = (
-            f'"{key}" must not be a sample_from: its values have no bounds to search in. '
-            "Compute it in the training loop from the values it depends on."
-        )
-        raise InvalidSpaceError(msg)
-    if isinstance(domain, Categorical):
-        for category in domain.categories:
-            if not isinstance(category, (bool, int, float, str, np.generic, type(None))):
-                msg = (
-                    f'"{key}" must choose between numbers, texts, booleans and None, got '
-                    f"{category!r}. Name each choice by a text and look it up in the loop."
-                )
-                raise InvalidSpaceError(msg)
-    elif not isinstance(domain, (Float, Integer)) or math.isinf(domain.upper - domain.lower):
-        msg = (
-            f'"{key}" must be a choice or a bounded range, got {type(domain).__name__}. '
-            "Write tune.choice, tune.uniform, tune.loguniform or tune.randint."
-        )
-        raise InvalidSpaceError(msg)
-    return domain
 
 
 def _without_domains(space: Mapping[str, Any]) -> Config:

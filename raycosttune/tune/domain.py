@@ -1,6 +1,6 @@
 """Tune domains as JSON, so that a restored search knows its space without a pickle."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ray import tune
@@ -9,7 +9,8 @@ from ray.tune.search.sample import Categorical, Domain, Float, Integer, LogUnifo
 from raycosttune.errors import InvalidStateError
 from raycosttune.tune.convert import ParamSpace, builtin
 
-_MAKERS = {
+Maker = Callable[..., Domain]
+_MAKERS: dict[tuple[str, bool], tuple[Maker, Maker]] = {
     ("float", False): (tune.uniform, tune.quniform),
     ("float", True): (tune.loguniform, tune.qloguniform),
     ("integer", False): (tune.randint, tune.qrandint),
@@ -21,8 +22,9 @@ def domain_state(domain: Domain) -> dict[str, Any]:
     """Returns a choice or a bounded range as a JSON object."""
     if isinstance(domain, Categorical):
         return {"kind": "choice", "values": [builtin(value) for value in domain.categories]}
-    assert isinstance(domain, (Float, Integer))  # noqa: S101 - read_param_space lets no other pass
-    sampler, step = domain.get_sampler(), None
+    assert isinstance(domain, (Float, Integer))  # noqa: S101 - read_distributions lets no other by
+    sampler: Any = domain.get_sampler()  # type: ignore[no-untyped-call]
+    step = None
     if isinstance(sampler, Quantized):
         sampler, step = sampler.get_sampler(), builtin(sampler.q)
     return {
@@ -42,7 +44,7 @@ def read_domain(state: Mapping[str, Any]) -> Domain:
         KeyError: If a key is missing.
     """
     if state["kind"] == "choice":
-        return tune.choice(state["values"])
+        return Categorical(state["values"]).uniform()  # type: ignore[no-any-return]
     makers = _MAKERS.get((state["kind"], state["log"]))
     if makers is None:
         msg = f"a saved domain's kind must be choice, float or integer, got {state['kind']!r}"

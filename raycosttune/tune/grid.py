@@ -59,7 +59,9 @@ def _thinned(first: int, last: int, step: int, is_log: bool) -> list[int]:  # no
     if size <= MOST_VALUES:
         return list(range(first, last + 1, step))
     space = np.geomspace if is_log else np.linspace
-    return [first + step * round((value - first) / step) for value in space(first, last, MOST_VALUES)]
+    return [
+        first + step * round((value - first) / step) for value in space(first, last, MOST_VALUES)
+    ]
 
 
 def _counts(key: str, values: Sequence[object]) -> tuple[int, ...]:

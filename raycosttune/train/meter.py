@@ -1,0 +1,96 @@
+"""Measures a run of Ray Train: what each report cost, start-up apart, restarts counted."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from raycosttune.core.observation import Report
+from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.rows import read_number, run_header_row, run_report_row
+from raycosttune.train import keys
+
+
+class Meter:
+    """Measures a run from the request for its workers, and writes the run's own journal.
+
+    Args:
+        trial_id: The trial.
+        journal: File of the run's own journal; it also counts the starts of the trial.
+        clock: Returns seconds that never fall.
+    """
+
+    def __init__(
+        self, trial_id: str, journal: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._trial_id = trial_id
+        self._journal = Journal(journal)
+        self._clock = clock
+        self._attempt = 0
+        self._index = 0
+        self._epoch = 0.0
+        self._safe_epoch = 0.0
+        self._requested_at = 0.0
+        self._paid_until: float | None = None
+        self._startup_seconds = 0.0
+
+    def request(self) -> None:
+        """Notes that workers are asked for: a start of the run begins."""
+        now = self._clock()
+        if self._paid_until is None:
+            self._paid_until = now
+            self._look_back()
+        self._attempt += 1
+        self._epoch = self._safe_epoch
+        self._requested_at = now
+
+    def begin_training(self) -> None:
+        """Notes that the workers enter the training function."""
+        self._startup_seconds = self._clock() - self._requested_at
+
+    def report(self, metrics: Mapping[str, Any], checkpoint: str | None) -> dict[str, Any]:
+        """Measures one report and writes it down.
+
+        Args:
+            metrics: What rank 0 reported.
+            checkpoint: Where the checkpoint lies, None where none was reported.
+
+        Returns:
+            What to add to the metrics: the measured values, and the epoch where none was
+            reported (then it counts reports since the last checkpointed one).
+        """
+        now = self._clock()
+        reported = read_number(metrics.get("epoch"))
+        self._epoch = self._epoch + 1 if reported is None else reported
+        if checkpoint is not None:
+            self._safe_epoch = self._epoch
+        self._index += 1
+        report = Report(
+            epoch=self._epoch,
+            value=None,
+            seconds=now - (now if self._paid_until is None else self._paid_until),
+            startup_seconds=self._startup_seconds,
+            attempt=self._attempt,
+            checkpoint=checkpoint,
+        )
+        self._paid_until, self._startup_seconds = now, 0.0
+        self._journal.append(run_report_row(self._trial_id, report, metrics))
+        return {
+            keys.SECONDS: report.seconds,
+            keys.STARTUP_SECONDS: report.startup_seconds,
+            keys.ATTEMPT: report.attempt,
+            keys.INDEX: self._index,
+            "epoch": metrics.get("epoch", self._epoch),
+        }
+
+    def _look_back(self) -> None:
+        """Reads how often the trial has started, and how far its last checkpoint was."""
+        path = self._journal.path
+        rows = [] if path is None else read_journal(path)
+        if not rows:
+            self._journal.append(run_header_row(self._trial_id))
+        for row in rows:
+            if row["row"] == "report":
+                self._attempt = max(self._attempt, int(row["attempt"]))
+                if row["checkpoint"] is not None:
+                    self._safe_epoch = float(row["epoch"])

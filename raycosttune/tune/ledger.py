@@ -1,0 +1,126 @@
+"""What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+from raycosttune.core.observation import Observation, Report
+from raycosttune.core.session import Session
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.replay import merge_rows
+from raycosttune.results.rows import (
+    Row,
+    asked_row,
+    header_row,
+    observation_row,
+    read_run_report,
+)
+from raycosttune.train.keys import FOLDER
+
+logger = logging.getLogger(__name__)
+
+
+class Ledger:
+    """Writes a sweep's journal, and reads it and the runs' own back.
+
+    Attributes:
+        experiment: The experiment's folder, None until Tune has named it. Rows wait in
+            memory until then.
+    """
+
+    def __init__(self) -> None:
+        """Has no folder yet."""
+        self.experiment: Path | None = None
+        self._journal = Journal()
+
+    def open(self, experiment: Path, session: Session) -> None:
+        """Opens the journal of an experiment, once, and tells the session what it holds.
+
+        A journal that this release can't read is kept under another name, with an error in
+        the log; a new one is begun with everything that the session knows.
+        """
+        if self.experiment == experiment:
+            return
+        waiting = self._journal.waiting if self.experiment is None else ()
+        self.experiment = experiment
+        path = experiment / FOLDER / "journal.jsonl"
+        self._journal = Journal(path)
+        rows = _read_or_keep_aside(path)
+        if rows:
+            merge_rows(session, rows)
+            self._journal.append(*waiting)
+        else:
+            self._journal.append(*_everything(session))
+        for trial_id in list(session.records):
+            for report in self.run_reports(trial_id, session.goal.metric or ""):
+                self.tell(session, trial_id, report)
+
+    def asked(self, session: Session, trial_id: str) -> None:
+        """Writes that a trial was asked for."""
+        self._journal.append(asked_row(session.records[trial_id]))
+
+    def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
+        """Tells the session, and writes what is new to it."""
+        is_new = session.tell(trial_id, observation)
+        if is_new:
+            record = session.records[trial_id]
+            known = record.ended if record.ended is not None else record.reports[-1]
+            self._journal.append(observation_row(trial_id, known))
+        return is_new
+
+    def run_reports(self, trial_id: str, metric: str) -> list[Report]:
+        """Reads the reports that a metered run wrote itself, in order."""
+        if self.experiment is None:
+            return []
+        path = run_journal(self.experiment, trial_id)
+        try:
+            rows = read_journal(path)
+            return [read_run_report(row, metric) for row in rows if row["row"] == "report"]
+        except (InvalidStateError, OSError, KeyError, TypeError, ValueError) as error:
+            logger.warning("the run journal %s can't be read: %s", path, error)
+            return []
+
+
+def run_journal(experiment: Path, trial_id: str) -> Path:
+    """Returns where a metered run writes its own reports."""
+    return experiment / FOLDER / "trials" / f"{trial_id}.jsonl"
+
+
+def _read_or_keep_aside(path: Path) -> list[Row]:
+    try:
+        return read_journal(path)
+    except (InvalidStateError, OSError) as error:
+        aside = kept_aside(path)
+        logger.error(  # noqa: TRY400 - the message says all, a traceback adds nothing
+            "the journal can't be read: %s It is kept as %s; the sweep goes on from what Tune "
+            "knows, and trials that only the journal held will run again.",
+            error,
+            aside,
+        )
+        return []
+
+
+def kept_aside(path: Path) -> Path:
+    """Moves a damaged file to a free name beside it and returns that name.
+
+    Where it can't be moved it stays, and its own name is returned.
+    """
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.damaged-{number}")
+        if not aside.exists():
+            try:
+                return path.rename(aside)
+            except OSError:
+                break
+    return path
+
+
+def _everything(session: Session) -> Iterator[Row]:
+    yield header_row(session.goal, session.cost.unit)
+    for record in session.records.values():
+        yield asked_row(record)
+        for report in record.reports:
+            yield observation_row(record.trial_id, report)
+        if record.ended is not None:
+            yield observation_row(record.trial_id, record.ended)

@@ -1,0 +1,139 @@
+"""Tune's results read as reports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.results.rows import read_number
+from raycosttune.train import keys
+
+Result = Mapping[str, Any]
+TRAINING_ITERATION = "training_iteration"
+TIME_THIS_ITER_S = "time_this_iter_s"
+
+
+@dataclass
+class Attempt:
+    """Follows one start of a trial.
+
+    Attributes:
+        number: Start number that the next report gets, where the run is not metered.
+        iteration: Tune's training_iteration of the last result, 0 before the first.
+        heard_at: Clock reading at the last sign of the trial, None while it isn't running.
+        unpaid_seconds: Wall time that no report has covered yet.
+        index: Number of the last metered report of this start.
+        offset: What to add to the run's own attempt number, None before the first report.
+    """
+
+    number: int = 1
+    iteration: int = 0
+    heard_at: float | None = None
+    unpaid_seconds: float = 0.0
+    index: int = 0
+    offset: int | None = None
+
+
+class ResultReader:
+    """Turns a trial's results into reports, across restarts.
+
+    Tune counts `training_iteration` from 1 again after a restart, so the start number is
+    kept here; a metered run brings its own.
+    """
+
+    def __init__(self) -> None:
+        """Knows no trial yet."""
+        self._attempts: dict[str, Attempt] = {}
+
+    def begin(self, record: TrialRecord, now: float) -> None:
+        """Opens a start of a trial: its next report belongs to a new attempt."""
+        before = self._attempts.get(record.trial_id, Attempt())
+        number = record.reports[-1].attempt + 1 if record.reports else 1
+        unpaid = before.unpaid_seconds + self.seconds_since(record.trial_id, now)
+        self._attempts[record.trial_id] = Attempt(number, heard_at=now, unpaid_seconds=unpaid)
+
+    def pause(self, trial_id: str, now: float) -> None:
+        """Notes that a trial has stopped running; time stops counting."""
+        attempt = self._attempt(trial_id)
+        attempt.unpaid_seconds += self.seconds_since(trial_id, now)
+        attempt.heard_at = None
+
+    def seconds_since(self, trial_id: str, now: float) -> float:
+        """Returns the wall time since the last sign of a running trial."""
+        heard_at = self._attempt(trial_id).heard_at
+        return 0.0 if heard_at is None else max(now - heard_at, 0.0)
+
+    def unpaid_seconds(self, trial_id: str, now: float) -> float:
+        """Returns the wall time that no report has covered."""
+        return self._attempt(trial_id).unpaid_seconds + self.seconds_since(trial_id, now)
+
+    def is_repeated(self, trial_id: str, result: Result) -> bool:
+        """Tells whether Tune hands out the last result again, as it does at the end."""
+        iteration = _whole(result.get(TRAINING_ITERATION))
+        return bool(result.get("done")) and iteration == self._attempt(trial_id).iteration > 0
+
+    def missed(self, trial_id: str, result: Result) -> bool:
+        """Tells whether reports of a metered run were lost before this one."""
+        index = _whole(result.get(keys.INDEX))
+        return index > self._attempt(trial_id).index + 1
+
+    def numbered(self, trial_id: str, report: Report) -> Report:
+        """Returns a report of a run's own journal with the attempt number that counts here."""
+        return replace(report, attempt=report.attempt + (self._attempt(trial_id).offset or 0))
+
+    def read(
+        self, trial_id: str, result: Result, metric: str, checkpoint: str | None, now: float
+    ) -> Report:
+        """Reads one result.
+
+        Args:
+            trial_id: The trial.
+            result: Tune's result, flattened with "/".
+            metric: The goal's metric.
+            checkpoint: Where this result's checkpoint lies, if the caller knows.
+            now: Clock reading.
+
+        Returns:
+            The report; its value is None where the metric is missing or no number, its
+            epoch is Tune's iteration where none was reported.
+        """
+        known = self._attempt(trial_id)
+        iteration = _whole(result.get(TRAINING_ITERATION))
+        if keys.ATTEMPT in result:
+            own = max(_whole(result[keys.ATTEMPT]), 1)
+            if known.offset is None:
+                known.offset = max(known.number - own, 0)
+            number = own + known.offset
+            known.index = _whole(result.get(keys.INDEX))
+        else:
+            if iteration < known.iteration:
+                known.number += 1
+            number = known.number
+        known.iteration = iteration
+        seconds = read_number(result.get(keys.SECONDS, result.get(TIME_THIS_ITER_S))) or 0.0
+        unpaid, known.unpaid_seconds, known.heard_at = known.unpaid_seconds, 0.0, now
+        epoch = read_number(result.get("epoch"))
+        path = result.get(keys.CHECKPOINT)
+        return Report(
+            epoch=float(iteration) if epoch is None else epoch,
+            value=read_number(result.get(metric)),
+            seconds=max(seconds, 0.0) + unpaid,
+            startup_seconds=read_number(result.get(keys.STARTUP_SECONDS)) or 0.0,
+            attempt=number,
+            checkpoint=path if isinstance(path, str) else checkpoint,
+        )
+
+    def forget(self, trial_id: str) -> None:
+        """Drops what is unpaid: the trial did not run."""
+        self._attempts.pop(trial_id, None)
+
+    def hold(self, trial_id: str, seconds: float) -> None:
+        """Keeps the seconds of a report that repeats an epoch for the next one."""
+        self._attempt(trial_id).unpaid_seconds += seconds
+
+    def _attempt(self, trial_id: str) -> Attempt:
+        return self._attempts.setdefault(trial_id, Attempt())
+
+
+def _whole(value: object) -> int:
+    return int(read_number(value) or 0)

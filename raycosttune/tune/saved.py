@@ -1,0 +1,83 @@
+"""The search on disk: versioned JSON, replaced in one step."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from raycosttune.core.goal import Goal
+from raycosttune.errors import InvalidStateError
+from raycosttune.tune.convert import ParamSpace
+from raycosttune.tune.domain import read_space, space_state
+from raycosttune.tune.sweep import Sweep
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Saved:
+    """Is what a search saves beside its arguments.
+
+    Attributes:
+        metric: The metric, from the goal or from Tune.
+        mode: The mode, likewise.
+        params: The search space, None where none had arrived.
+        session: The session's own state, None where no trial was asked for.
+        aliases: New ids of trials that Tune had forgotten.
+    """
+
+    metric: str | None
+    mode: str | None
+    params: ParamSpace | None
+    session: Mapping[str, Any] | None
+    aliases: dict[str, str]
+
+
+def write_saved(path: Path, goal: Goal, params: ParamSpace | None, sweep: Sweep | None) -> None:
+    """Writes a search's state; a crash leaves the old file or the new one.
+
+    Raises:
+        OSError: If the folder can't be written.
+    """
+    state = {
+        "version": VERSION,
+        "metric": goal.metric,
+        "mode": goal.mode,
+        "space": None if params is None else space_state(params),
+        "session": None if sweep is None else sweep.session.state(),
+        "aliases": {} if sweep is None else sweep.aliases,
+    }
+    scratch = path.with_name(f".{path.name}.new")
+    with scratch.open("w", encoding="utf-8") as file:
+        json.dump(state, file, default=str)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+def read_saved(path: Path) -> Saved:
+    """Reads a search's state.
+
+    Raises:
+        InvalidStateError: If it isn't this release's JSON.
+        OSError: If the file can't be read.
+    """
+    try:
+        state = json.loads(path.read_bytes())
+        if not isinstance(state, dict) or state.get("version") != VERSION:
+            found = state.get("version") if isinstance(state, dict) else type(state).__name__
+            msg = f"a saved search must have version {VERSION}, got {found!r} @ {path}"
+            raise InvalidStateError(msg)
+        space = state["space"]
+        return Saved(
+            metric=state["metric"],
+            mode=state["mode"],
+            params=None if space is None else read_space(space),
+            session=state["session"],
+            aliases={str(new): str(old) for new, old in state["aliases"].items()},
+        )
+    except (KeyError, TypeError, AttributeError, UnicodeError, json.JSONDecodeError) as error:
+        msg = f"a saved search must be JSON of version {VERSION}, got {error!r} @ {path}"
+        raise InvalidStateError(msg) from error

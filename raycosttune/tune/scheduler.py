@@ -1,0 +1,148 @@
+"""The scheduler that stops trials at the target, and where they can't win any more."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+
+from raycosttune.core.decision import Stop
+from raycosttune.errors import InvalidTrainableError
+from raycosttune.tune.collector import Collector
+from raycosttune.tune.folder import local_folder
+from raycosttune.tune.resources import DriverResources, WorkerResources
+from raycosttune.tune.search import CostAwareSearch, innermost
+
+logger = logging.getLogger(__name__)
+MOST_ERROR_CHARACTERS = 20_000
+
+
+class CostAwareScheduler(TrialScheduler):
+    """Stops trials as the session of `CostAwareSearch` decides.
+
+    It finds the search by itself and keeps no state: Tune does not save a scheduler's. The
+    journal lies in `raycosttune/journal.jsonl` of the experiment's folder; where results go
+    to remote storage it lies in Tune's local staging folder for the experiment, and
+    survives what that folder survives.
+
+    After a restore, a trial that the journal knows to have ended is closed with its
+    recorded result and never works again. That holds for failed trials too, whatever
+    `resume_errored` says: the search has already counted them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._metric: str | None = None
+        self._mode: str | None = None
+        self._collector = Collector()
+
+    def set_search_properties(self, metric: str | None, mode: str | None, **spec: object) -> bool:
+        """See ray.tune.schedulers.TrialScheduler.set_search_properties."""
+        del spec
+        self._metric, self._mode = metric, mode
+        return True
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:  # noqa: ANN401 - a proxy
+        """See ray.tune.schedulers.TrialScheduler.on_trial_add.
+
+        Raises:
+            InvalidTrainableError: If the sweep's search is not a CostAwareSearch.
+        """
+        search = _search(tune_controller)
+        search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
+        factory: Any = trial.placement_group_factory
+        if isinstance(factory, (DriverResources, WorkerResources)):
+            search.adopt_resources(factory.resources_per_worker)
+        search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
+
+    def on_trial_result(
+        self,
+        tune_controller: Any,  # noqa: ANN401 - a proxy
+        trial: Trial,
+        result: Mapping[str, Any],
+    ) -> str:
+        """See ray.tune.schedulers.TrialScheduler.on_trial_result."""
+        self._collector.sweep_if_due()
+        sweep = _search(tune_controller).sweep
+        sweep.observe(trial.trial_id, result, _checkpoint(trial, result))
+        decision = sweep.decide(trial.trial_id)
+        if isinstance(decision, Stop):
+            logger.info("%s stops: %s", trial.trial_id, decision.why)
+            return str(TrialScheduler.STOP)
+        return str(TrialScheduler.CONTINUE)
+
+    def on_trial_complete(
+        self,
+        tune_controller: Any,  # noqa: ANN401 - a proxy
+        trial: Trial,
+        result: Mapping[str, Any],
+    ) -> None:
+        """See ray.tune.schedulers.TrialScheduler.on_trial_complete."""
+        del tune_controller, trial, result
+        self._collector.sweep_after_stop()
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:  # noqa: ANN401 - a proxy
+        """See ray.tune.schedulers.TrialScheduler.on_trial_error."""
+        _search(tune_controller).sweep.note_error(trial.trial_id, _error_text(trial))
+        self._collector.sweep_after_stop()
+
+    def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:  # noqa: ANN401 - a proxy
+        """See ray.tune.schedulers.TrialScheduler.on_trial_remove."""
+        _search(tune_controller).sweep.note_removed(trial.trial_id)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:  # noqa: ANN401 - a proxy
+        """See ray.tune.schedulers.TrialScheduler.choose_trial_to_run."""
+        self._collector.sweep_if_due()
+        sweep = _search(tune_controller).sweep
+        for trial in list(tune_controller.get_live_trials()):
+            if trial.status != Trial.PENDING:
+                continue
+            record = sweep.record(trial.trial_id)
+            if record is None:
+                continue
+            if not record.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
+                logger.info("%s has ended before and is not run again", trial.trial_id)
+                if last := sweep.last_result(record):
+                    trial.update_last_result({**trial.last_result, **last, "done": True})
+                tune_controller.stop_trial(trial)
+        pending = (trial for trial in tune_controller.get_trials() if trial.status == Trial.PENDING)
+        return next(pending, None)
+
+    def debug_string(self) -> str:
+        """See ray.tune.schedulers.TrialScheduler.debug_string."""
+        return "Using cost-aware stopping."
+
+
+def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
+    search = innermost(tune_controller.search_alg)
+    if not isinstance(search, CostAwareSearch):
+        msg = (
+            "CostAwareScheduler must be used with a CostAwareSearch as search_alg, got "
+            f"{type(search).__name__}. Pass search_alg=CostAwareSearch(goal)."
+        )
+        raise InvalidTrainableError(msg)
+    return search
+
+
+def _config(tune_controller: Any, trial: Trial) -> Mapping[str, Any]:  # noqa: ANN401 - a proxy
+    """Returns the search space that Tune keeps, the trial's own config where it has none."""
+    experiment = getattr(tune_controller.search_alg, "_experiment", None)
+    spec = getattr(experiment, "spec", None) or {}
+    config: Mapping[str, Any] = spec.get("config") or trial.config
+    return config
+
+
+def _checkpoint(trial: Trial, result: Mapping[str, Any]) -> str | None:
+    name = result.get("checkpoint_dir_name")
+    storage = trial.storage
+    return None if name is None or storage is None else str(Path(storage.trial_fs_path) / name)
+
+
+def _error_text(trial: Trial) -> str:
+    try:
+        text = Path(trial.error_file).read_text(encoding="utf-8", errors="replace")
+    except (OSError, TypeError, AttributeError):
+        return ""
+    return text[-MOST_ERROR_CHARACTERS:]

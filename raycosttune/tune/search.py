@@ -1,0 +1,313 @@
+"""The searcher that Ray Tune asks for trials."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import ray.tune
+from ray.tune.search import Searcher
+
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.decision import Finished, Run, Wait
+from raycosttune.core.estimate import Estimate
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.plan import NoPlan
+from raycosttune.core.session import Session
+from raycosttune.errors import InvalidSpaceError, InvalidStateError
+from raycosttune.proposal.optuna import SamplerFactory
+from raycosttune.tune.admission import Admission
+from raycosttune.tune.convert import Config, ParamSpace, merged, read_param_space
+from raycosttune.tune.ledger import kept_aside
+from raycosttune.tune.once import Once
+from raycosttune.tune.plan import TunePlan, with_config
+from raycosttune.tune.saved import read_saved, write_saved
+from raycosttune.tune.setup import Setup, check_named, goal_with, with_resources
+from raycosttune.tune.sweep import Sweep
+
+logger = logging.getLogger(__name__)
+
+
+class CostAwareSearch(Searcher):
+    """Searches workers, batch and hyperparameters for the cheapest run to a target.
+
+    Use it as `search_alg` of `tune.run` or `tune.TuneConfig`, together with
+    `CostAwareScheduler`. It holds trials back until the cluster has free workers, and ends
+    the sweep by itself when no further trial pays, so that `num_samples=-1` is the normal
+    way to run it.
+
+    Args:
+        goal: Target and limits. Metric and mode may be left to Tune's own arguments.
+        cost: What a run costs; node-hours by default.
+        workers_key: Key of the worker count in the search space, nested with "/".
+        batch_key: Key of the batch in the search space, nested with "/".
+        batch: Whether the batch is the sum over workers ("global") or each worker's own.
+        workers_per_node: Workers that fill one machine; read from the cluster by default.
+        divisible: Whether a batch must split evenly over the workers.
+        min_local_batch: Smallest share of a worker.
+        max_local_batch: Largest share of a worker.
+        resources_per_worker: What each worker needs, {"CPU": 1} by default; the trainables
+            of this package bring their own.
+        learning_rate: How the learning rate follows the batch.
+        sampler: Makes an Optuna sampler from a seed; it must be picklable.
+        max_concurrent: Most trials that run at once.
+        space: The search space, where it isn't given to Tune.
+        seed: Seed of the sampler.
+
+    Raises:
+        InvalidSpaceError: If `space` can't be searched.
+    """
+
+    def __init__(  # noqa: PLR0913 - an argument for each rule of the space
+        self,
+        goal: Goal,
+        *,
+        cost: CostMetric | None = None,
+        workers_key: str = "num_workers",
+        batch_key: str = "batch_size",
+        batch: Literal["global", "local"] = "global",
+        workers_per_node: int | None = None,
+        divisible: bool = True,
+        min_local_batch: int = 1,
+        max_local_batch: int | None = None,
+        resources_per_worker: Mapping[str, float] | None = None,
+        learning_rate: LearningRate | None = None,
+        sampler: SamplerFactory | None = None,
+        max_concurrent: int | None = None,
+        space: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        self.goal = goal
+        self._metric, self._mode = goal.metric, goal.mode
+        self._setup = Setup(
+            cost=cost,
+            batch=batch,
+            workers_per_node=workers_per_node,
+            divisible=divisible,
+            min_local_batch=min_local_batch,
+            max_local_batch=max_local_batch,
+            resources_per_worker=dict(resources_per_worker or {"CPU": 1.0}),
+            learning_rate=learning_rate,
+            sampler=sampler,
+            max_concurrent=max_concurrent,
+            seed=seed,
+        )
+        self._keys = (workers_key, batch_key)
+        self._owns_space = space is not None
+        self._params = None if space is None else read_param_space(space, *self._keys)
+        self._sweep: Sweep | None = None
+        self._admission = Admission()
+        self._once = Once(logger)
+        self._is_restored = False
+        _allow_missing_metrics()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Comes back from a pickle, perhaps in another process."""
+        self.__dict__.update(state)
+        _allow_missing_metrics()
+
+    @property
+    def params(self) -> ParamSpace:
+        """The search space.
+
+        Raises:
+            InvalidSpaceError: If none has arrived yet.
+        """
+        if self._params is None:
+            workers_key, batch_key = self._keys
+            msg = (
+                "a search space must arrive before the first trial, got none. Give "
+                f'"{workers_key}" and "{batch_key}" as tune.choice([...]) in config or '
+                "param_space, or as CostAwareSearch(space=...)."
+            )
+            raise InvalidSpaceError(msg)
+        return self._params
+
+    @property
+    def sweep(self) -> Sweep:
+        """The sweep under way, begun when first read.
+
+        Raises:
+            InvalidSpaceError: If no search space has arrived yet, or no cell is legal.
+            InvalidGoalError: If metric or mode is missing.
+            InvalidCostError: If the cost metric breaks a law of costs.
+        """
+        if self._sweep is None:
+            params = self.params
+            check_named(self.goal)
+            session = self._setup.session(self.goal, params)
+            self._sweep = Sweep(session, is_restored=self._is_restored)
+        return self._sweep
+
+    @property
+    def session(self) -> Session:
+        """The state of the sweep, made when first read; raises what `sweep` does."""
+        return self.sweep.session
+
+    def plan(self) -> TunePlan | NoPlan:
+        """Returns the best configuration so far, ready to be run; see Session.plan."""
+        plan = self.session.plan()
+        if isinstance(plan, NoPlan):
+            return plan
+        base = self.sweep.configs.get(plan.trial_id, self.params.constants)
+        searched = self._config(Run(plan.allocation, plan.recipe, "it is planned"))
+        return with_config(plan, merged(base, searched))
+
+    def estimate(self) -> Estimate:
+        """Returns what the sweep is likely to cost, and at worst; see Session.estimate."""
+        return self.session.estimate()
+
+    def explain(self) -> str:
+        """Says what was tried and why the search goes on or ended."""
+        return self.session.explain()
+
+    @classmethod
+    def of(cls, tuner: ray.tune.Tuner) -> Self:
+        """Returns the search inside a tuner, as after `Tuner.restore`.
+
+        Raises:
+            InvalidStateError: If the tuner holds no search of this kind.
+        """
+        local = getattr(tuner, "_local_tuner", None)
+        search = innermost(getattr(getattr(local, "_tune_config", None), "search_alg", None))
+        if not isinstance(search, cls):
+            msg = f"a tuner must hold a {cls.__name__}, got {type(search).__name__}"
+            raise InvalidStateError(msg)
+        return search
+
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: Mapping[str, Any], **spec: object
+    ) -> bool:
+        """See ray.tune.search.Searcher.set_search_properties.
+
+        Raises:
+            InvalidSpaceError: If the space can't be searched, or differs from one given
+                before.
+            InvalidGoalError: If metric or mode is missing, or given twice and different.
+        """
+        del spec
+        goal = goal_with(self.goal, metric, mode)
+        check_named(goal)
+        if not self._owns_space:
+            params = read_param_space(config, *self._keys)
+            if self._sweep is not None and not params.is_same_search(self.params):
+                msg = (
+                    "a search must keep its space once it has begun, got another one. "
+                    "Make a new CostAwareSearch."
+                )
+                raise InvalidSpaceError(msg)
+            self._params = params
+        self.goal = goal
+        self._metric, self._mode = goal.metric, goal.mode
+        _ = self.sweep
+        return not self._owns_space
+
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """Takes Tune's limit over. See ray.tune.search.Searcher.set_max_concurrency."""
+        self._admission.limit(max_concurrent)
+        return True
+
+    def suggest(self, trial_id: str) -> Any:  # noqa: ANN401 - a dict, "FINISHED" or None
+        """See ray.tune.search.Searcher.suggest.
+
+        Raises:
+            InvalidSpaceError: If no search space has arrived, or no cell is legal.
+        """
+        sweep, session = self.sweep, self.session
+        if (lost := sweep.lost_trial()) is not None:
+            return self._start(trial_id, lost)
+        free = self._admission.free_workers(session, self._setup.resources_per_worker)
+        if self._admission.is_full(session) or self._admission.is_closed(session, free):
+            return None
+        match session.ask(trial_id, free_workers=free):
+            case Run():
+                return self._start(trial_id, trial_id)
+            case Finished(why) if not session.live:
+                self._once.info("finished", "the search ends: %s", why)
+                return str(Searcher.FINISHED)
+            case Wait() | Finished():
+                self._admission.close(session, free)
+        return None
+
+    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """See ray.tune.search.Searcher.on_trial_result."""
+        self.sweep.observe(trial_id, result)
+
+    def on_trial_complete(
+        self,
+        trial_id: str,
+        result: Mapping[str, Any] | None = None,
+        error: bool = False,  # noqa: FBT001, FBT002 - Tune's signature
+    ) -> None:
+        """See ray.tune.search.Searcher.on_trial_complete."""
+        if result:
+            self.sweep.observe(trial_id, result)
+        self.sweep.end(trial_id, is_error=error, has_run=result is not None)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Writes the state as JSON. See ray.tune.search.Searcher.save."""
+        write_saved(Path(checkpoint_path), self.goal, self._params, self._sweep)
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Goes on from a saved state; never raises, see the log.
+
+        A file that can't be read is kept under another name, and the sweep is rebuilt from
+        its journal when Tune names the experiment's folder.
+        """
+        self._is_restored = True
+        path = Path(checkpoint_path)
+        try:
+            saved = read_saved(path)
+            self.goal = goal_with(self.goal, saved.metric, saved.mode)
+            self._metric, self._mode = self.goal.metric, self.goal.mode
+            self._params = self._params or saved.params
+            self._sweep = None
+            if saved.session is not None:
+                self.session.load_state(saved.session)
+                self.sweep.aliases.update(saved.aliases)
+        except Exception as error:  # noqa: BLE001 - a raise makes Tune start over in silence
+            logger.error(  # noqa: TRY400 - the message says all, a traceback adds nothing
+                "the saved search can't be read (%s: %s). It is kept as %s; the sweep is rebuilt "
+                "from its journal and from the trials that Tune knows.",
+                type(error).__name__,
+                error,
+                kept_aside(path),
+            )
+
+    def adopt_space(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
+        """Takes Tune's search space where a damaged file has lost it."""
+        if self._params is None:
+            self.set_search_properties(metric, mode, config)
+
+    def adopt_resources(self, resources_per_worker: Mapping[str, float]) -> None:
+        """Takes over what the trainable's workers need, and ends trials that can't fit."""
+        if dict(resources_per_worker) == dict(self._setup.resources_per_worker):
+            return
+        self._setup = with_resources(self._setup, resources_per_worker)
+        self._admission = self._admission.renewed()
+        self.sweep.move_to(self._setup.session(self.goal, self.params))
+
+    def _start(self, trial_id: str, record_id: str) -> dict[str, Any]:
+        answer = self.session.ask(record_id)
+        assert isinstance(answer, Run)  # noqa: S101 - the session knows the trial
+        self.sweep.start(trial_id, record_id)
+        return self._config(answer)
+
+    def _config(self, run: Run) -> Config:
+        batch = self.session.space.user_batch(run.allocation)
+        return self.params.config(run.allocation.workers, batch, run.recipe)
+
+
+def innermost(searcher: object) -> object:
+    """Returns what is inside Tune's wrappers, such as a ConcurrencyLimiter."""
+    while not isinstance(searcher, CostAwareSearch) and hasattr(searcher, "searcher"):
+        searcher = searcher.searcher
+    return searcher
+
+
+def _allow_missing_metrics() -> None:
+    """Lets a trial that misses the metric go on; Tune would end the whole sweep."""
+    os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")

@@ -1,0 +1,133 @@
+"""Everything a search is told before its first trial, checked, made into a session."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.proposer import Proposer
+from raycosttune.core.session import Session
+from raycosttune.core.space import Space
+from raycosttune.errors import InvalidGoalError, InvalidSpaceError
+from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
+from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_per_node
+from raycosttune.tune.convert import ParamSpace
+from raycosttune.tune.distribution import read_distributions
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """Holds a search's arguments that shape its session; see CostAwareSearch."""
+
+    cost: CostMetric | None = None
+    batch: Literal["global", "local"] = "global"
+    workers_per_node: int | None = None
+    divisible: bool = True
+    min_local_batch: int = 1
+    max_local_batch: int | None = None
+    learning_rate: LearningRate | None = None
+    sampler: SamplerFactory | None = None
+    max_concurrent: int | None = None
+    seed: int = 0
+    resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
+
+    def session(self, goal: Goal, params: ParamSpace) -> Session:
+        """Makes a session over what the cluster can hold.
+
+        Raises:
+            InvalidSpaceError: If a grid is unusable or no cell is left.
+            InvalidGoalError: If metric or mode is missing.
+            InvalidCostError: If the cost metric breaks a law of costs.
+        """
+        return Session(
+            self._space(params),
+            goal,
+            cost=self.cost,
+            proposer=self._proposer(params),
+            learning_rate=self.learning_rate,
+            max_concurrent=self.max_concurrent,
+            clock=time.monotonic,
+        )
+
+    def _space(self, params: ParamSpace) -> Space:
+        space = Space(
+            params.workers,
+            params.batches,
+            batch=self.batch,
+            workers_per_node=self.workers_per_node,
+            divisible=self.divisible,
+            min_local_batch=self.min_local_batch,
+            max_local_batch=self.max_local_batch,
+        )
+        nodes = cluster_nodes()
+        if nodes is None:
+            return space
+        most = most_workers(nodes, self.resources_per_worker)
+        if most == 0:
+            msg = (
+                "resources_per_worker must fit on a node of the cluster, got "
+                f"{dict(self.resources_per_worker)}; the nodes have {nodes}. "
+                "Ask for less a worker, or start a larger node."
+            )
+            raise InvalidSpaceError(msg)
+        per_node = self.workers_per_node
+        if per_node is None and len(nodes) > 1:
+            per_node = most_workers_per_node(nodes, self.resources_per_worker)
+        limited = replace(space, max_workers=most, workers_per_node=per_node)
+        dropped = sorted({c.workers for c in space.cells} - {c.workers for c in limited.cells})
+        if dropped:
+            logger.warning(
+                "the worker counts %s are left out: the cluster holds at most %d workers of %s.",
+                dropped,
+                most,
+                dict(self.resources_per_worker),
+            )
+        return limited
+
+    def _proposer(self, params: ParamSpace) -> Proposer | None:
+        if not params.domains:
+            return None
+        return OptunaProposer(read_distributions(params.domains), self.sampler, self.seed)
+
+
+def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:
+    """Returns a setup for workers that need something else."""
+    return replace(setup, resources_per_worker=dict(resources_per_worker))
+
+
+def goal_with(goal: Goal, metric: str | None, mode: str | None) -> Goal:
+    """Returns the goal with Tune's metric and mode filled in.
+
+    Raises:
+        InvalidGoalError: If the goal and Tune name different ones.
+    """
+    for name, ours, theirs in (("metric", goal.metric, metric), ("mode", goal.mode, mode)):
+        if ours is not None and theirs is not None and ours != theirs:
+            msg = (
+                f"{name} must be the same in Goal.{name} and in tune.run or TuneConfig, got "
+                f"{ours!r} and {theirs!r}. Give it in one place."
+            )
+            raise InvalidGoalError(msg)
+    known_mode: Any = goal.mode or mode  # Goal refuses what is no mode
+    return replace(goal, metric=goal.metric or metric, mode=known_mode)
+
+
+def check_named(goal: Goal) -> None:
+    """Refuses a goal without a metric or mode.
+
+    Raises:
+        InvalidGoalError: If one is missing.
+    """
+    for name in ("metric", "mode"):
+        if getattr(goal, name) is None:
+            msg = (
+                f"{name} must be given, got none in Goal.{name} nor in tune.run or TuneConfig. "
+                'Write Goal(metric="accuracy", mode="max", ...).'
+            )
+            raise InvalidGoalError(msg)

@@ -1,0 +1,210 @@
+"""A sweep under way: Tune's trials on one side, the session and its journal on the other."""
+
+import logging
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.session import Session
+from raycosttune.train import keys
+from raycosttune.tune.convert import Config
+from raycosttune.tune.ledger import Ledger
+from raycosttune.tune.once import Once
+from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
+
+logger = logging.getLogger(__name__)
+MEMORY = re.compile(r"out ?of ?memory|\bOOM\b|MemoryError|bad_alloc", re.IGNORECASE)
+
+
+class Sweep:
+    """Tells a session and its journal what Tune's trials do.
+
+    Every trial id here is Tune's. A trial that Tune has forgotten (its snapshots are up to
+    ten seconds old) is handed out again under a new id; both then mean the same record.
+
+    Attributes:
+        session: The session; replaced when the cluster turns out smaller.
+        aliases: New ids of forgotten trials, and the ids of their records.
+        configs: The config that each trial got, by the id of its record.
+        is_restored: Whether Tune goes on with an experiment that was broken off.
+    """
+
+    def __init__(self, session: Session, *, is_restored: bool = False) -> None:
+        """Begins with what the session knows."""
+        self.session = session
+        self.aliases: dict[str, str] = {}
+        self.configs: dict[str, Config] = {}
+        self.is_restored = is_restored
+        self._ledger = Ledger()
+        self._reader = ResultReader()
+        self._errors: dict[str, str] = {}
+        self._once = Once(logger)
+
+    def record(self, trial_id: str) -> TrialRecord | None:
+        """Returns the record of one of Tune's trials, None where it isn't ours."""
+        return self.session.records.get(self.aliases.get(trial_id, trial_id))
+
+    def lost_trial(self) -> str | None:
+        """Returns a trial that the journal knows and Tune has forgotten, if there is one."""
+        if not self.is_restored or self._ledger.experiment is None:
+            return None
+        known = {*self.configs, *self.aliases.values()}
+        return next((trial for trial in self.session.records if trial not in known), None)
+
+    def start(self, trial_id: str, record_id: str) -> None:
+        """Notes that Tune is given a trial: a new one, or a forgotten one under a new id."""
+        if trial_id != record_id:
+            self.aliases[trial_id] = record_id
+        else:
+            self._ledger.asked(self.session, record_id)
+        self._reader.begin(self.session.records[record_id], time.monotonic())
+
+    def add(self, trial_id: str, config: Config, experiment: Path) -> None:
+        """Takes in a trial that Tune has queued: a new one, a restored one, or a retry."""
+        self._ledger.open(experiment, self.session)
+        record = self.record(trial_id)
+        if record is None:
+            return
+        is_again = record.trial_id in self.configs or (
+            self.is_restored and trial_id not in self.aliases
+        )
+        self.configs[record.trial_id] = config
+        if is_again and record.is_live:
+            self._fill(trial_id, record)
+            self._reader.begin(record, time.monotonic())
+
+    def observe(
+        self, trial_id: str, result: Mapping[str, Any], checkpoint: str | None = None
+    ) -> None:
+        """Tells the session a result of Tune's; never raises, and a repeat does nothing."""
+        record = self._expected(trial_id)
+        if record is None:
+            return
+        try:
+            self._observe(trial_id, record, result, checkpoint)
+        except Exception:
+            logger.exception("a result of %s can't be read: %r", trial_id, dict(result))
+            attempt = record.reports[-1].attempt if record.reports else 1
+            report = Report(record.epoch + 1, None, 0.0, attempt=attempt)
+            self._ledger.tell(self.session, record.trial_id, report)
+
+    def end(self, trial_id: str, *, is_error: bool, has_run: bool) -> None:
+        """Tells the session that a trial ended, with what its own journal adds."""
+        record = self._expected(trial_id)
+        if record is None or not record.is_live:
+            return
+        self._fill(trial_id, record)
+        seconds = self._reader.unpaid_seconds(record.trial_id, time.monotonic())
+        cause, reason = self._cause(record.trial_id, is_error=is_error, has_run=has_run)
+        self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
+
+    def decide(self, trial_id: str) -> Decision:
+        """Decides whether a trial runs on; one that isn't ours does."""
+        record = self.record(trial_id)
+        return Continue() if record is None else self.session.decide(record.trial_id)
+
+    def last_result(self, record: TrialRecord) -> dict[str, Any]:
+        """Returns the last report of a trial as a result for Tune, empty before the first."""
+        if not record.reports:
+            return {}
+        last = record.reports[-1]
+        result = {
+            "epoch": last.epoch,
+            self.session.goal.metric or "": last.value,
+            keys.CHECKPOINT: last.checkpoint,
+            TRAINING_ITERATION: len(record.run),
+        }
+        return {key: value for key, value in result.items() if value is not None}
+
+    def note_error(self, trial_id: str, text: str) -> None:
+        """Remembers why an attempt of a trial failed, and stops its clock."""
+        record = self.record(trial_id)
+        if record is not None:
+            self._errors[record.trial_id] = text
+            self._reader.pause(record.trial_id, time.monotonic())
+
+    def note_removed(self, trial_id: str) -> None:
+        """Notes that a trial ends before it ran again: nothing was paid for the wait."""
+        record = self.record(trial_id)
+        if record is not None:
+            self._reader.forget(record.trial_id)
+
+    def move_to(self, session: Session) -> None:
+        """Goes on in another session, over what the cluster really holds."""
+        session.load_state(self.session.state())
+        self.session = session
+        most = session.space.max_workers
+        for record in session.live:
+            if most is not None and record.allocation.workers > most:
+                reason = f"the cluster holds at most {most} workers"
+                self._ledger.tell(session, record.trial_id, Ended(EndCause.FAILED, reason))
+
+    def _observe(
+        self,
+        trial_id: str,
+        record: TrialRecord,
+        result: Mapping[str, Any],
+        checkpoint: str | None,
+    ) -> None:
+        known, metric = record.trial_id, self.session.goal.metric or ""
+        if TRAINING_ITERATION not in result or self._reader.is_repeated(known, result):
+            return
+        if self._reader.missed(known, result):
+            self._fill(trial_id, record)
+        report = self._reader.read(known, result, metric, checkpoint, time.monotonic())
+        if not self._ledger.tell(self.session, known, report) and record.is_live:
+            self._reader.hold(known, report.seconds)
+        if keys.SECONDS in result and report.checkpoint is None:
+            self._once.warning(
+                "checkpoint",
+                "the training loop reports no checkpoint: a restarted trial begins at zero, "
+                "and the plan has no model to load. Pass checkpoint= to ray.train.report.",
+            )
+        if report.value is None:
+            self._once.warning(
+                "metric",
+                "%s reports no finite number as %r, got %r: there it is never at the target.",
+                trial_id,
+                metric,
+                result.get(metric),
+            )
+
+    def _expected(self, trial_id: str) -> TrialRecord | None:
+        record = self.record(trial_id)
+        if record is None:
+            self._once.warning(
+                "unknown",
+                "the trial %s was not suggested by this search; it and others like it run "
+                "without being counted.",
+                trial_id,
+            )
+        return record
+
+    def _fill(self, trial_id: str, record: TrialRecord) -> None:
+        """Tells the reports that a metered run wrote and Tune lost."""
+        for report in self._ledger.run_reports(trial_id, self.session.goal.metric or ""):
+            moved = self._reader.numbered(record.trial_id, report)
+            if self._ledger.tell(self.session, record.trial_id, moved):
+                logger.info(
+                    "%s: epoch %g was lost on the way and is filled in", trial_id, moved.epoch
+                )
+
+    def _cause(self, known: str, *, is_error: bool, has_run: bool) -> tuple[EndCause, str]:
+        if is_error:
+            text = self._errors.get(known, "it failed")
+            reason = text.strip().splitlines()[-1] if text.strip() else "it failed"
+            memory = MEMORY.search(text)
+            return (EndCause.OUT_OF_MEMORY if memory else EndCause.FAILED), reason
+        match self.session.decide(known):
+            case Stop(StopCause.REACHED, why):
+                return EndCause.REACHED, why
+            case Stop(_, why):
+                return EndCause.STOPPED, why
+            case Continue():
+                if has_run:
+                    return EndCause.FINISHED, "the training function returned"
+                return EndCause.STOPPED, "it was removed before it ran"

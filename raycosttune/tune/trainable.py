@@ -1,0 +1,174 @@
+"""Training functions made into what Ray Tune runs."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ray import tune
+
+from raycosttune.errors import InvalidTrainableError
+from raycosttune.train.keys import FOLDER
+from raycosttune.tune.folder import local_folder
+from raycosttune.tune.ledger import run_journal
+from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
+
+if TYPE_CHECKING:
+    from ray.train import CheckpointConfig, FailureConfig
+    from ray.train.torch import TorchConfig
+    from ray.train.v2.api.callback import RayTrainCallback
+
+logger = logging.getLogger(__name__)
+Config = dict[str, Any]
+DRAIN_SECONDS = 10.0
+HANDOVER_SECONDS = 0.3
+
+
+def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
+    train_loop: Callable[[Config], None],
+    *,
+    resources_per_worker: Mapping[str, float] | None = None,
+    use_gpu: bool = False,
+    callbacks: Sequence["RayTrainCallback"] = (),
+    storage_path: str | None = None,
+    checkpoint_config: "CheckpointConfig | None" = None,
+    failure_config: "FailureConfig | None" = None,
+    torch_config: "TorchConfig | None" = None,
+    workers_key: str = "num_workers",
+) -> Callable[[Config], None]:
+    """Makes a Ray Train loop for PyTorch into what Ray Tune runs.
+
+    Each trial starts as many workers as its config says, is metered from the request for
+    them, and resumes from its last checkpoint when it is started again.
+
+    Args:
+        train_loop: The loop, as `TorchTrainer` takes it; it reports the goal's metric and
+            `epoch` by `ray.train.report`.
+        resources_per_worker: What a worker needs; one CPU by default, and one GPU with
+            `use_gpu`.
+        use_gpu: Whether workers train on a GPU.
+        callbacks: Further callbacks of the run.
+        storage_path: Where runs keep checkpoints; inside the experiment's folder by default.
+        checkpoint_config: How many checkpoints are kept.
+        failure_config: How often a run restarts by itself.
+        torch_config: The process group's settings.
+        workers_key: Key of the worker count in the config, nested with "/".
+
+    Returns:
+        A trainable for `tune.run` or `tune.Tuner`.
+
+    Raises:
+        InvalidTrainableError: If `train_loop` is no function, as when a trainer is passed.
+    """
+    _check_function("torch_trainable", train_loop)
+    resources = {"CPU": 1.0, **({"GPU": 1.0} if use_gpu else {}), **(resources_per_worker or {})}
+
+    def run_training(config: Config) -> None:
+        from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
+        from ray.train.torch import TorchTrainer  # noqa: PLC0415 - needs torch
+
+        from raycosttune.train.callback import (  # noqa: PLC0415 - imports Ray Train
+            MeterReportCallback,
+            MeterStartCallback,
+        )
+        from raycosttune.train.meter import Meter  # noqa: PLC0415 - imports Ray Train
+
+        trial_id = str(tune.get_context().get_trial_id())
+        folder, results = _experiment()
+        meter = Meter(trial_id, run_journal(folder, trial_id))
+        reporter = MeterReportCallback(meter)
+        run_callbacks: list[Any] = [MeterStartCallback(meter), reporter, *callbacks]
+        trainer = TorchTrainer(
+            train_loop,
+            train_loop_config=config,
+            torch_config=torch_config,
+            scaling_config=ScalingConfig(
+                num_workers=workers_in(config, workers_key),
+                use_gpu=use_gpu,
+                resources_per_worker=resources,
+            ),
+            run_config=RunConfig(
+                name=trial_id,
+                storage_path=storage_path or results["storage_path"],
+                storage_filesystem=None if storage_path else results["storage_filesystem"],
+                callbacks=run_callbacks,
+                checkpoint_config=checkpoint_config,
+                failure_config=failure_config,
+            ),
+        )
+        trainer.fit()
+        _wait_for_reports(reporter)
+
+    run_training.__name__ = getattr(train_loop, "__name__", "train_loop")
+    trainable: Callable[[Config], None] = tune.with_resources(
+        run_training, DriverResources(resources)
+    )
+    return trainable
+
+
+def function_trainable(
+    function: Callable[[Config], object],
+    *,
+    resources_per_worker: Mapping[str, float] | None = None,
+    workers_key: str = "num_workers",
+) -> Callable[[Config], object]:
+    """Makes a plain Tune function hold the resources of all its workers while it runs.
+
+    Args:
+        function: Takes a config, starts what workers it likes, and reports the goal's metric
+            and `epoch` by `ray.tune.report`.
+        resources_per_worker: What a worker needs; one CPU by default.
+        workers_key: Key of the worker count in the config, nested with "/".
+
+    Returns:
+        A trainable for `tune.run` or `tune.Tuner`.
+
+    Raises:
+        InvalidTrainableError: If `function` is no function.
+    """
+    _check_function("function_trainable", function)
+    resources = dict(resources_per_worker or {"CPU": 1.0})
+
+    def run_function(config: Config) -> object:
+        return function(config)
+
+    def reserve(config: Config) -> WorkerResources:
+        return WorkerResources(workers_in(config, workers_key), resources)
+
+    run_function.__name__ = getattr(function, "__name__", "function")
+    trainable: Callable[[Config], object] = tune.with_resources(run_function, reserve)
+    return trainable
+
+
+def _check_function(name: str, value: object) -> None:
+    if hasattr(value, "fit") or not callable(value) or isinstance(value, type):
+        msg = (
+            f"{name} must be given the training function itself, got {type(value).__name__}. "
+            "Pass the function that you would hand to TorchTrainer, not a trainer."
+        )
+        raise InvalidTrainableError(msg)
+
+
+def _experiment() -> tuple[Path, dict[str, Any]]:
+    """Returns the experiment's local folder, and where its runs keep their checkpoints."""
+    from ray.train._internal.session import get_session  # noqa: PLC0415 - private, read late
+
+    session: Any = get_session()
+    storage = session.storage
+    return local_folder(storage), {
+        "storage_path": (Path(storage.experiment_fs_path) / FOLDER / "train").as_posix(),
+        "storage_filesystem": storage.storage_filesystem,
+    }
+
+
+def _wait_for_reports(reporter: object) -> None:
+    """Waits until Tune has taken the last report: what is left when a trial returns is lost."""
+    queue = getattr(reporter, "_training_actor_item_queue", None)
+    if queue is None:
+        logger.warning("this release of Ray hides its report queue; last reports may be late")
+        return
+    deadline = time.monotonic() + DRAIN_SECONDS
+    while not queue.empty() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(HANDOVER_SECONDS)
