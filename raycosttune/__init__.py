@@ -18,6 +18,17 @@ from raycosttune.errors import (
 
 if TYPE_CHECKING:
     from raycosttune.core.plan import NoPlan, Plan
+else:
+
+    def __getattr__(name: str) -> object:
+        """Imports the plans when they are asked for: they bring scikit-learn, a second and more."""
+        if name in ("NoPlan", "Plan"):
+            from raycosttune.core import plan  # noqa: PLC0415 - as the docstring says
+
+            return getattr(plan, name)
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+
 
 __version__ = "0.1.0"
 
@@ -39,13 +50,3 @@ __all__ = [
     "WorkerHours",
     "__version__",
 ]
-
-
-def __getattr__(name: str) -> object:
-    """Imports the plans when they are asked for: they bring scikit-learn, a second and more."""
-    if name in ("NoPlan", "Plan"):
-        from raycosttune.core import plan  # noqa: PLC0415 - as the docstring says
-
-        return getattr(plan, name)
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)

@@ -1,0 +1,107 @@
+import ast
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import raycosttune
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = sorted((ROOT / "raycosttune").rglob("*.py"))
+FILES = [
+    *PACKAGE,
+    *(
+        path
+        for folder in ("tests", "examples", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+    ),
+]
+
+
+def python(code: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return ran.stdout.strip()
+
+
+def test_each_layer_imports_only_the_layers_below_it() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    ran = subprocess.run(
+        [lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, raycosttune; print(sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = set(ast.literal_eval(python(code)))
+    assert "raycosttune" in loaded
+    assert not loaded & {"ray", "torch", "optuna", "sklearn", "scipy", "clarabel"}
+
+
+def test_the_core_knows_no_ray_at_run_time() -> None:
+    code = (
+        "import sys, raycosttune.core.session; print('ray' in sys.modules, 'torch' in sys.modules)"
+    )
+    assert python(code) == "False False"
+
+
+def test_the_public_names() -> None:
+    assert sorted(raycosttune.__all__) == [
+        "Allocation",
+        "CostMetric",
+        "Goal",
+        "InvalidCostError",
+        "InvalidGoalError",
+        "InvalidSpaceError",
+        "InvalidStateError",
+        "InvalidTrainableError",
+        "LearningRate",
+        "NoPlan",
+        "NoPlanError",
+        "NodeHours",
+        "Plan",
+        "RayCostTuneError",
+        "WorkerHours",
+        "__version__",
+    ]
+    for name in raycosttune.__all__:
+        assert getattr(raycosttune, name) is not None
+
+
+def test_an_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Goals'"):
+        _ = raycosttune.Goals  # type: ignore[attr-defined]
+
+
+def test_every_error_has_one_base_and_is_public() -> None:
+    named = {
+        name
+        for name, value in vars(raycosttune.errors).items()
+        if isinstance(value, type) and issubclass(value, raycosttune.RayCostTuneError)
+    }
+    assert named <= set(raycosttune.__all__)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_has_at_most_300_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+
+
+def test_half_of_the_modules_have_at_most_130_lines() -> None:
+    lengths = [len(path.read_text().splitlines()) for path in PACKAGE if path.stat().st_size]
+    assert statistics.median(lengths) <= 130
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_of_the_package_pickles(path: Path) -> None:
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            imported |= {name.name.split(".")[0] for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add((node.module or "").split(".")[0])
+    assert not imported & {"cloudpickle", "dill", "marshal", "pickle", "shelve"}
