@@ -37,6 +37,11 @@ def merge_rows(session: Session, rows: Iterable[Row]) -> int:
     return new
 
 
+def read_names(rows: Iterable[Row]) -> dict[str, str]:
+    """Returns the ids of records by the new ids that Tune knows them by."""
+    return {str(row["trial_id"]): str(row["record"]) for row in rows if row["row"] == "renamed"}
+
+
 def read_trials(rows: Iterable[Row]) -> dict[str, TrialRecord]:
     """Builds the trial records that a journal holds, without a session.
 

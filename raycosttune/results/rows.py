@@ -5,9 +5,13 @@ Every row has a `row` key that names its kind:
 | row | keys |
 |---|---|
 | header | version, unit, goal |
+| renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint |
 | ended | trial_id, cause, reason, seconds |
+
+`renamed` says that Tune, which had forgotten a trial in a crash, knows it by a new id; `record`
+is the id that every other row goes by.
 
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
 number by its path joined with "/", in place of `value`: a run doesn't know the goal.
@@ -74,6 +78,11 @@ def asked_row(record: TrialRecord) -> Row:
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
     }
+
+
+def renamed_row(trial_id: str, record_id: str) -> Row:
+    """Returns the row of a forgotten trial that Tune knows by a new id."""
+    return {"row": "renamed", "trial_id": trial_id, "record": record_id}
 
 
 def observation_row(trial_id: str, observation: Observation) -> Row:

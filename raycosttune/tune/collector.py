@@ -83,7 +83,7 @@ def orphaned_groups() -> list[PlacementGroup]:
 
     tables: Any = gcs_pb2  # generated, so untyped
     accessor = state._connect_and_get_accessor()  # noqa: SLF001
-    job = ray.get_runtime_context().job_id.binary()
+    job = bytes.fromhex(ray.get_runtime_context().get_job_id())
     orphans = []
     for raw in accessor.get_placement_group_table():
         group = tables.PlacementGroupTableData.FromString(raw)

@@ -8,13 +8,14 @@ from raycosttune.core.observation import Observation, Report
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, read_journal
-from raycosttune.results.replay import merge_rows
+from raycosttune.results.replay import merge_rows, read_names
 from raycosttune.results.rows import (
     Row,
     asked_row,
     header_row,
     observation_row,
     read_run_report,
+    renamed_row,
 )
 from raycosttune.train.keys import FOLDER
 
@@ -34,14 +35,17 @@ class Ledger:
         self.experiment: Path | None = None
         self._journal = Journal()
 
-    def open(self, experiment: Path, session: Session) -> None:
+    def open(self, experiment: Path, session: Session) -> dict[str, str]:
         """Opens the journal of an experiment, once, and tells the session what it holds.
 
         A journal that this release can't read is kept under another name, with an error in
         the log; a new one is begun with everything that the session knows.
+
+        Returns:
+            The ids of records by the new ids that Tune knows them by.
         """
         if self.experiment == experiment:
-            return
+            return {}
         waiting = self._journal.waiting if self.experiment is None else ()
         self.experiment = experiment
         path = experiment / FOLDER / "journal.jsonl"
@@ -55,10 +59,15 @@ class Ledger:
         for trial_id in list(session.records):
             for report in self.run_reports(trial_id, session.goal.metric or ""):
                 self.tell(session, trial_id, report)
+        return read_names(rows)
 
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for."""
         self._journal.append(asked_row(session.records[trial_id]))
+
+    def renamed(self, trial_id: str, record_id: str) -> None:
+        """Writes that Tune knows a trial by a new id."""
+        self._journal.append(renamed_row(trial_id, record_id))
 
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
         """Tells the session, and writes what is new to it."""

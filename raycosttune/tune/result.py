@@ -67,10 +67,16 @@ class ResultReader:
         """Returns the wall time that no report has covered."""
         return self._attempt(trial_id).unpaid_seconds + self.seconds_since(trial_id, now)
 
-    def is_repeated(self, trial_id: str, result: Result) -> bool:
-        """Tells whether Tune hands out the last result again, as it does at the end."""
+    def is_repeated(self, record: TrialRecord, result: Result) -> bool:
+        """Tells whether a result was read before: scheduler and search both get each.
+
+        At the end Tune hands out the last result again, even one of an earlier start.
+        """
         iteration = _whole(result.get(TRAINING_ITERATION))
-        return bool(result.get("done")) and iteration == self._attempt(trial_id).iteration > 0
+        known = self._attempt(record.trial_id)
+        if known.iteration == 0 and record.reports and result.get("done"):
+            return record.reports[-1].epoch == self._epoch(result)
+        return iteration == known.iteration
 
     def missed(self, trial_id: str, result: Result) -> bool:
         """Tells whether reports of a metered run were lost before this one."""
@@ -112,10 +118,9 @@ class ResultReader:
         known.iteration = iteration
         seconds = read_number(result.get(keys.SECONDS, result.get(TIME_THIS_ITER_S))) or 0.0
         unpaid, known.unpaid_seconds, known.heard_at = known.unpaid_seconds, 0.0, now
-        epoch = read_number(result.get("epoch"))
         path = result.get(keys.CHECKPOINT)
         return Report(
-            epoch=float(iteration) if epoch is None else epoch,
+            epoch=self._epoch(result),
             value=read_number(result.get(metric)),
             seconds=max(seconds, 0.0) + unpaid,
             startup_seconds=read_number(result.get(keys.STARTUP_SECONDS)) or 0.0,
@@ -130,6 +135,10 @@ class ResultReader:
     def hold(self, trial_id: str, seconds: float) -> None:
         """Keeps the seconds of a report that repeats an epoch for the next one."""
         self._attempt(trial_id).unpaid_seconds += seconds
+
+    def _epoch(self, result: Result) -> float:
+        epoch = read_number(result.get("epoch"))
+        return float(_whole(result.get(TRAINING_ITERATION))) if epoch is None else epoch
 
     def _attempt(self, trial_id: str) -> Attempt:
         return self._attempts.setdefault(trial_id, Attempt())

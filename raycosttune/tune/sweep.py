@@ -52,20 +52,20 @@ class Sweep:
         """Returns a trial that the journal knows and Tune has forgotten, if there is one."""
         if not self.is_restored or self._ledger.experiment is None:
             return None
-        known = {*self.configs, *self.aliases.values()}
-        return next((trial for trial in self.session.records if trial not in known), None)
+        return next((trial for trial in self.session.records if trial not in self.configs), None)
 
     def start(self, trial_id: str, record_id: str) -> None:
         """Notes that Tune is given a trial: a new one, or a forgotten one under a new id."""
         if trial_id != record_id:
             self.aliases[trial_id] = record_id
+            self._ledger.renamed(trial_id, record_id)
         else:
             self._ledger.asked(self.session, record_id)
         self._reader.begin(self.session.records[record_id], time.monotonic())
 
     def add(self, trial_id: str, config: Config, experiment: Path) -> None:
         """Takes in a trial that Tune has queued: a new one, a restored one, or a retry."""
-        self._ledger.open(experiment, self.session)
+        self.aliases |= self._ledger.open(experiment, self.session)
         record = self.record(trial_id)
         if record is None:
             return
@@ -151,7 +151,7 @@ class Sweep:
         checkpoint: str | None,
     ) -> None:
         known, metric = record.trial_id, self.session.goal.metric or ""
-        if TRAINING_ITERATION not in result or self._reader.is_repeated(known, result):
+        if TRAINING_ITERATION not in result or self._reader.is_repeated(record, result):
             return
         if self._reader.missed(known, result):
             self._fill(trial_id, record)

@@ -1,0 +1,221 @@
+"""Kills the driver of a sweep in its middle, restores it, and checks that nothing is done twice.
+
+Each case runs a sweep of 25 short trials, sends SIGKILL to its driver once the journal holds a
+given number of ended trials, and goes on with `Tuner.restore`. The last case is killed ten times.
+Checked in every case, by the journal and by a log that the trials' own function writes:
+
+* no trial that the journal has as ended works again;
+* no trial that was asked for is lost: each has an end in the final journal;
+* the cost spent is, to the last bit, the sum over the journal's reports and ends.
+"""
+
+import argparse
+import json
+import logging
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import tune
+
+from raycosttune.core.cost import WorkerHours
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import TrialRecord
+from raycosttune.results.journal import read_journal
+from raycosttune.results.replay import read_names, read_trials
+from raycosttune.tune import CostAwareScheduler, CostAwareSearch, function_trainable
+
+TRIALS = 25
+EPOCHS = 4
+EPOCH_SECONDS = 0.1
+GIVE_UP_SECONDS = 300.0
+NAME = "sweep"
+
+
+@dataclass
+class Case:
+    """Is a sweep and the moments, in ended trials, at which it is killed."""
+
+    kills: Sequence[int]
+    ended_before: set[str] = field(default_factory=set)
+    asked_before: set[str] = field(default_factory=set)
+
+
+def main() -> None:
+    """Runs the cases, or with --drive the sweep itself."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="write the figures here")
+    parser.add_argument("--cases", type=int, default=11, help="how many of the eleven cases")
+    parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--moments", type=int, nargs="+", help="one case, killed at these")
+    arguments = parser.parse_args()
+    if arguments.drive:
+        drive(arguments.drive)
+        return
+    moments = [0, 1, 3, 6, 9, 12, 15, 18, 21, 24]
+    cases = [Case([moment]) for moment in moments] + [Case(moments)]
+    if arguments.moments:
+        cases = [Case(arguments.moments)]
+    figures = [run_case(case) for case in cases[: arguments.cases]]
+    for figure in figures:
+        print(
+            f"killed at {figure['kills']}: {figure['trials']} trials, "
+            f"{figure['restarted']} unfinished ones restarted, {figure['again']} ended ones worked "
+            f"again, {figure['lost']} lost, spent {figure['spent']:.6g} (journal "
+            f"{figure['journal_spent']:.6g}), {figure['seconds']:.0f} s"
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
+    bad = [f for f in figures if f["again"] or f["lost"] or f["spent"] != f["journal_spent"]]
+    sys.exit(f"{len(bad)} of {len(figures)} cases failed" if bad else 0)
+
+
+def run_case(case: Case) -> dict[str, Any]:
+    """Runs one case in a folder of its own and returns its figures."""
+    folder = Path(tempfile.mkdtemp(prefix="kill-restore-"))
+    begun = time.monotonic()
+    again: list[str] = []
+    try:
+        for kill in [*case.kills, None]:
+            before = _starts(folder)
+            _run_until(folder, kill)
+            names = _names(folder)
+            worked = {names.get(trial, trial) for trial in _starts(folder)[len(before) :]}
+            again += sorted(worked & case.ended_before)
+            records = _records(folder)
+            case.asked_before |= set(records)
+            case.ended_before |= {name for name, r in records.items() if not r.is_live}
+        records = _records(folder)
+        result = json.loads((folder / "result.json").read_text())
+        started = [_names(folder).get(trial, trial) for trial in _starts(folder)]
+        return {
+            "kills": list(case.kills),
+            "trials": len(records),
+            "restarted": len(started) - len(set(started)),
+            "again": len(again),
+            "lost": len(case.asked_before - {n for n, r in records.items() if not r.is_live}),
+            "spent": result["spent"],
+            "journal_spent": _journal_spent(records),
+            "seconds": time.monotonic() - begun,
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run_until(folder: Path, kill: int | None) -> None:
+    """Runs the driver to its end, or kills it once so many trials have ended."""
+    with (folder / "driver.log").open("a") as log:
+        driver = subprocess.Popen(  # noqa: S603 - this very file
+            [sys.executable, __file__, "--drive", str(folder)], stdout=log, stderr=log
+        )
+    deadline = time.monotonic() + GIVE_UP_SECONDS
+    while driver.poll() is None:
+        records = _records(folder)
+        ended = sum(not record.is_live for record in records.values())
+        if kill is not None and records and ended >= kill and _is_restorable(folder):
+            time.sleep(0.07 * (kill % 5))  # so that not every kill follows an end at once
+            driver.send_signal(signal.SIGKILL)
+            driver.wait()
+            return
+        if time.monotonic() > deadline:
+            driver.send_signal(signal.SIGTERM)
+            driver.wait()
+            sys.exit((folder / "driver.log").read_text()[-4000:])
+        time.sleep(0.02)
+    if driver.returncode:
+        sys.exit((folder / "driver.log").read_text()[-4000:])
+
+
+def _is_restorable(folder: Path) -> bool:
+    return any((folder / NAME).glob("experiment_state-*.json"))
+
+
+def _records(folder: Path) -> dict[str, TrialRecord]:
+    return read_trials(read_journal(folder / NAME / "raycosttune" / "journal.jsonl"))
+
+
+def _journal_spent(records: dict[str, TrialRecord]) -> float:
+    return math.fsum(WorkerHours()(r.allocation, r.seconds) for r in records.values())
+
+
+def _starts(folder: Path) -> list[str]:
+    log = folder / "work.log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [line.split()[1] for line in lines if line.startswith("start ")]
+
+
+def _names(folder: Path) -> dict[str, str]:
+    """Reads the new ids of trials that Tune had forgotten."""
+    return read_names(read_journal(folder / NAME / "raycosttune" / "journal.jsonl"))
+
+
+def drive(folder: Path) -> None:
+    """Runs the sweep in this process: from its start, or from where it was killed."""
+
+    def train(config: dict[str, Any]) -> None:
+        trial = tune.get_context().get_trial_id()
+        _log(folder / "work.log", f"start {trial}")
+        for epoch in range(1, EPOCHS + 1):
+            time.sleep(EPOCH_SECONDS)
+            tune.report({"loss": 1 / epoch + 1 / config["batch_size"], "epoch": epoch})
+        _log(folder / "work.log", f"end {trial}")
+
+    ray.init(
+        address="local",
+        num_cpus=4,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=100_000_000,
+    )
+    trainable = function_trainable(train)
+    experiment = folder / NAME
+    if _is_restorable(folder):
+        tuner = tune.Tuner.restore(str(experiment), trainable)
+    else:
+        shutil.rmtree(experiment, ignore_errors=True)
+        search = CostAwareSearch(
+            Goal(metric="loss", mode="min", target=0.001),
+            cost=WorkerHours(),
+            max_concurrent=2,
+        )
+        tuner = tune.Tuner(
+            trainable,
+            param_space={
+                "num_workers": tune.choice([1]),
+                "batch_size": tune.choice([2**k for k in range(TRIALS)]),
+            },
+            tune_config=tune.TuneConfig(
+                search_alg=search,
+                scheduler=CostAwareScheduler(),
+                num_samples=TRIALS,
+                reuse_actors=True,
+            ),
+            run_config=tune.RunConfig(name=NAME, storage_path=str(folder), verbose=0),
+        )
+    tuner.fit()
+    search = CostAwareSearch.of(tuner)
+    (folder / "result.json").write_text(json.dumps({"spent": search.session.spent}))
+
+
+def _log(path: Path, line: str) -> None:
+    with path.open("a") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    main()
