@@ -13,7 +13,9 @@ from raycosttune.core.space import Space
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text()
-FIRST, LOOP, FUNCTION, COST = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+FIRST, LOOP, FUNCTION, COST, RESTORE = re.findall(
+    r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL
+)
 
 
 def run(block: str, **names: object) -> dict[str, Any]:
@@ -65,6 +67,31 @@ def test_the_sweep_of_a_function_finds_a_plan(
         ray.shutdown()
     assert not isinstance(search.plan(), NoPlan)
     assert str(search.plan()) in capsys.readouterr().out
+
+
+def test_a_restored_sweep_has_its_plan(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Restored:
+        def __init__(self, path: str, trainable: object) -> None:
+            assert callable(trainable)
+            self.path = path
+            self.is_fitted = False
+
+        def fit(self) -> None:
+            self.is_fitted = True
+
+    class Search:
+        def __init__(self, tuner: Restored) -> None:
+            self.tuner = tuner
+
+        def plan(self) -> str:
+            return f"the plan of {self.tuner.path}, fitted: {self.tuner.is_fitted}"
+
+    monkeypatch.setattr(tune.Tuner, "restore", Restored)
+    monkeypatch.setattr(CostAwareSearch, "of", Search)
+    run(RESTORE, train_loop=lambda _: None)
+    assert capsys.readouterr().out == "the plan of ~/ray_results/NAME, fitted: True\n"
 
 
 def test_the_cost_metric_obeys_the_laws_and_bills_by_the_minute() -> None:

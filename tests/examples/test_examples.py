@@ -6,12 +6,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+
+
+def test_the_examples_are_found() -> None:
+    assert {"custom_cost", "digits_sweep"} <= {path.stem for path in EXAMPLES}
 
 
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_prints_a_plan(example: Path, tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(example), "--smoke", "--storage", str(tmp_path)],
