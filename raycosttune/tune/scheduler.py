@@ -104,8 +104,7 @@ class CostAwareScheduler(TrialScheduler):
                 continue
             if not record.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
                 logger.info("%s has ended before and is not run again", trial.trial_id)
-                if last := sweep.last_result(record):
-                    trial.update_last_result({**trial.last_result, **last, "done": True})
+                _give_last_result(trial, sweep.last_result(record))
                 tune_controller.stop_trial(trial)
         pending = (trial for trial in tune_controller.get_trials() if trial.status == Trial.PENDING)
         return next(pending, None)
@@ -132,6 +131,15 @@ def _config(tune_controller: Any, trial: Trial) -> Mapping[str, Any]:  # noqa: A
     spec = getattr(experiment, "spec", None) or {}
     config: Mapping[str, Any] = spec.get("config") or trial.config
     return config
+
+
+def _give_last_result(trial: Trial, result: Mapping[str, Any]) -> None:
+    """Lets Tune list a trial that it never ran, or forgot the end of, with its result."""
+    storage = trial.storage
+    if storage is not None and not storage.trial_dir_name:
+        trial.init_local_path()
+    if result:
+        trial.update_last_result({**trial.last_result, **result, "done": True})
 
 
 def _checkpoint(trial: Trial, result: Mapping[str, Any]) -> str | None:
