@@ -61,10 +61,17 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         The cost in the metric's unit, finite and at least 0.
 
     Raises:
-        InvalidCostError: If the metric returns something else than a finite number
-            of at least 0.
+        InvalidCostError: If the metric raises, or returns something else than a finite
+            number of at least 0.
     """
-    value = metric(allocation, seconds)
+    try:
+        value = metric(allocation, seconds)
+    except Exception as error:
+        msg = (
+            f"{type(metric).__name__} raised {error!r} for {allocation} over {seconds:g} s. "
+            "Mend its __call__(allocation, seconds)."
+        )
+        raise InvalidCostError(msg) from error
     try:
         cost = float(value)
     except (TypeError, ValueError):
