@@ -75,12 +75,6 @@ class Space:
             value = getattr(self, name)
             if value is not None:
                 _check_count(name, value)
-        if not self.cells:
-            msg = (
-                f"no worker count of {list(self.workers)} is left: the cluster holds at most "
-                f"{self.max_workers} workers. Offer fewer workers or a larger cluster."
-            )
-            raise InvalidSpaceError(msg)
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
                 msg = (
@@ -90,6 +84,12 @@ class Space:
                     "Drop it, or widen the bounds."
                 )
                 raise InvalidSpaceError(msg)
+        if not self.cells:
+            msg = (
+                f"no worker count of {list(self.workers)} is left: the cluster holds at most "
+                f"{self.max_workers} workers. Offer fewer workers or a larger cluster."
+            )
+            raise InvalidSpaceError(msg)
 
     @cached_property
     def cells(self) -> tuple[Allocation, ...]:
