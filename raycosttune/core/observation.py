@@ -51,8 +51,13 @@ class Report:
         value = self.value
         if value is not None and not math.isfinite(value):
             value = None
-        seconds = self.seconds if math.isfinite(self.seconds) else 0.0
-        return replace(self, value=value, seconds=max(seconds, 0.0))
+        return replace(
+            self,
+            epoch=_amount(self.epoch),
+            value=value,
+            seconds=_amount(self.seconds),
+            startup_seconds=_amount(self.startup_seconds),
+        )
 
 
 @dataclass(frozen=True)
@@ -122,3 +127,7 @@ class TrialRecord:
     def epoch(self) -> float:
         """The last epoch that was reported, 0 before the first."""
         return self.reports[-1].epoch if self.reports else 0.0
+
+
+def _amount(value: float) -> float:
+    return max(value, 0.0) if math.isfinite(value) else 0.0

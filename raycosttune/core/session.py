@@ -156,10 +156,11 @@ class Session:
             return False
         match observation:
             case Report():
+                cleaned = observation.cleaned()
                 seen = {(report.attempt, report.epoch) for report in record.reports}
-                if (observation.attempt, observation.epoch) in seen:
+                if (cleaned.attempt, cleaned.epoch) in seen:
                     return False
-                record.reports.append(observation.cleaned())
+                record.reports.append(cleaned)
             case Ended():
                 record.ended = observation
         self._known = None
