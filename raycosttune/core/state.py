@@ -33,7 +33,7 @@ def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
             ended=None if ended is None else Ended(**{**ended, "cause": EndCause(ended["cause"])}),
         )
     except (KeyError, TypeError, ValueError) as error:
-        msg = f"a trial's record can't be read: {error!r} in {dict(data)!r}"
+        msg = f"a trial's record can't be read: {error!r} in {data!r}"
         raise InvalidStateError(msg) from error
 
 
