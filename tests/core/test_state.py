@@ -1,0 +1,83 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.space import Allocation
+from raycosttune.core.state import VERSION, check_version, record_from_data, record_to_data
+from raycosttune.errors import InvalidStateError
+
+NUMBERS = st.floats(0, 1e6)
+REPORTS = st.builds(
+    Report,
+    NUMBERS,
+    st.none() | st.floats(-1e6, 1e6),
+    NUMBERS,
+    NUMBERS,
+    st.integers(1, 5),
+    st.none() | st.text(),
+)
+RECORDS = st.builds(
+    TrialRecord,
+    st.text(min_size=1),
+    st.builds(Allocation, st.integers(1, 8), st.integers(1, 512), st.integers(1, 4)),
+    st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()),
+    st.integers(0, 100),
+    st.lists(REPORTS, max_size=3),
+    st.none() | st.builds(Ended, st.sampled_from(EndCause), st.text(), NUMBERS),
+)
+
+
+@given(record=RECORDS)
+def test_a_record_survives_json(record: TrialRecord) -> None:
+    assert record_from_data(json.loads(json.dumps(record_to_data(record)))) == record
+
+
+@given(record=RECORDS, data=st.data())
+def test_a_record_that_lacks_a_part_is_refused(record: TrialRecord, data: st.DataObject) -> None:
+    damaged = record_to_data(record)
+    del damaged[data.draw(st.sampled_from(sorted(damaged)))]
+    with pytest.raises(InvalidStateError, match="a trial's record can't be read"):
+        record_from_data(damaged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"ended": 3},
+        {"ended": {"cause": "tired"}},
+        {"reports": None},
+        {"reports": [{"step": 1}]},
+        {"allocation": {"cpus": 1}},
+        {"recipe": 5},
+        {"proposal": "first"},
+    ],
+)
+def test_a_damaged_part_is_shown(change: dict[str, Any]) -> None:
+    good = record_to_data(TrialRecord("t", Allocation(1, 64), {}, 0))
+    with pytest.raises(InvalidStateError) as caught:
+        record_from_data({**good, **change})
+    assert repr(next(iter(change.values()))) in str(caught.value)
+
+
+@pytest.mark.parametrize("junk", [None, 3, "abc", [1, 2], [[1, 2]]])
+def test_what_is_no_record_is_refused(junk: Any) -> None:
+    with pytest.raises(InvalidStateError, match="can't be read"):
+        record_from_data(junk)
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [({"version": 0}, "0"), ({"version": "1"}, "'1'"), ({}, "None"), (None, "'NoneType'")],
+)
+def test_another_version_is_refused(state: object, found: str) -> None:
+    with pytest.raises(InvalidStateError, match=f"version {VERSION}, got {found}") as caught:
+        check_version(state)
+    assert "Read it with its own release." in str(caught.value)
+
+
+def test_this_version_is_read() -> None:
+    check_version({"version": VERSION})
