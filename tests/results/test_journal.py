@@ -1,0 +1,159 @@
+import json
+import logging
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
+from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.replay import read_names, read_trials
+from raycosttune.results.rows import (
+    asked_row,
+    header_row,
+    observation_row,
+    read_number,
+    read_observation,
+    read_record,
+    read_run_report,
+    renamed_row,
+    run_header_row,
+    run_report_row,
+)
+
+seconds = st.floats(0, 1e6)
+reports = st.builds(
+    Report,
+    epoch=st.floats(0, 1e6),
+    value=st.none() | st.floats(-1e9, 1e9),
+    seconds=seconds,
+    startup_seconds=seconds,
+    attempt=st.integers(1, 9),
+    checkpoint=st.none() | st.text(),
+)
+ends = st.builds(Ended, cause=st.sampled_from(EndCause), reason=st.text(), seconds=seconds)
+ROW = {"row": "asked", "trial_id": "a"}
+
+
+@given(reports | ends)
+def test_an_observation_survives_its_row(observation: Observation) -> None:
+    row = json.loads(json.dumps(observation_row("a", observation)))
+    assert read_observation(row) == observation
+
+
+def test_a_record_survives_its_row() -> None:
+    record = TrialRecord("a", Allocation(2, 64, 1), {"lr": 0.1, "model": "wide"}, 3)
+    assert read_record(json.loads(json.dumps(asked_row(record)))) == record
+
+
+def test_a_run_row_gives_the_metric_that_is_asked_for() -> None:
+    report = Report(2.0, None, 3.0, 1.0, 2, "/checkpoint")
+    row = run_report_row("a", report, {"loss": 0.5, "val": {"acc": 0.25}, "name": "x"})
+    back = json.loads(json.dumps(row))
+    assert read_run_report(back, "val/acc") == Report(2.0, 0.25, 3.0, 1.0, 2, "/checkpoint")
+    assert read_run_report(back, "name") == report
+
+
+@pytest.mark.parametrize(
+    "value", [None, "0.5", b"1", True, float("nan"), float("inf"), [1], 10**400]
+)
+def test_what_is_no_finite_number_is_none(value: object) -> None:
+    assert read_number(value) is None
+
+
+def test_rows_come_back_in_order(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "new" / "journal.jsonl")
+    journal.append(header_row(Goal(target=0.9), "node-hours"), ROW)
+    journal.append({"row": "ended", "trial_id": "a"})
+    rows = read_journal(tmp_path / "new" / "journal.jsonl")
+    assert [row["row"] for row in rows] == ["header", "asked", "ended"]
+
+
+def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
+    assert read_journal(tmp_path / "journal.jsonl") == []
+
+
+@given(st.integers(1, len(json.dumps(ROW)) - 1))
+def test_a_torn_last_line_is_left_out_and_written_over(cut: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal.jsonl")
+        Journal(path).append(ROW)
+        with path.open("a") as file:
+            file.write(json.dumps(ROW)[:cut])
+        assert read_journal(path) == [ROW]
+        Journal(path).append({**ROW, "trial_id": "b"})
+        assert read_journal(path) == [ROW, {**ROW, "trial_id": "b"}]
+
+
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"row": "asked"}\n[1, 2]\n{"row": "asked"}\n')
+    with pytest.raises(InvalidStateError, match=rf"{path}:2"):
+        read_journal(path)
+
+
+def test_an_unknown_version_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"row": "header", "version": 1}\n{"row": "header", "version": 99}\n')
+    with pytest.raises(InvalidStateError, match=rf"99 @ {path}:2"):
+        read_journal(path)
+
+
+def test_an_unwritable_folder_keeps_rows_and_warns_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocker = tmp_path / "folder"
+    blocker.write_text("a file where the folder should be")
+    journal = Journal(blocker / "journal.jsonl")
+    with caplog.at_level(logging.WARNING):
+        journal.append(ROW)
+        journal.append(ROW)
+    assert len(caplog.records) == 1
+    assert list(journal.waiting) == [ROW, ROW]
+    blocker.unlink()
+    journal.append({**ROW, "trial_id": "b"})
+    assert journal.waiting == ()
+    assert [row["trial_id"] for row in read_journal(blocker / "journal.jsonl")] == ["a", "a", "b"]
+
+
+def test_a_full_disk_leaves_no_half_row(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    link = tmp_path / "journal.jsonl"
+    link.symlink_to(full)
+    journal = Journal(link)
+    journal.append(ROW)
+    assert list(journal.waiting) == [ROW]
+
+
+def test_a_journal_without_a_path_waits() -> None:
+    journal = Journal()
+    journal.append(ROW)
+    assert list(journal.waiting) == [ROW]
+
+
+def test_trials_are_rebuilt_from_rows_whatever_repeats() -> None:
+    record = TrialRecord("a", Allocation(1, 32), {}, 0)
+    report = Report(1.0, 0.5, 2.0)
+    end = Ended(EndCause.REACHED, "done", 0.5)
+    rows = [
+        run_header_row("a"),
+        asked_row(record),
+        observation_row("a", report),
+        observation_row("a", report),
+        observation_row("a", end),
+        observation_row("a", Ended(EndCause.FAILED)),
+        observation_row("nobody", report),
+        renamed_row("z", "a"),
+    ]
+    trials = read_trials(rows)
+    assert list(trials) == ["a"]
+    assert trials["a"].reports == [report]
+    assert trials["a"].ended == end
+    assert read_names(rows) == {"z": "a"}

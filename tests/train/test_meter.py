@@ -1,0 +1,91 @@
+from pathlib import Path
+
+from raycosttune.results.journal import read_journal
+from raycosttune.results.rows import read_run_report
+from raycosttune.train import keys
+from raycosttune.train.meter import Meter
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def start(meter: Meter, clock: Clock, startup: float) -> None:
+    meter.request()
+    clock.now += startup
+    meter.begin_training()
+
+
+def test_seconds_sum_to_the_time_since_the_workers_were_asked_for(tmp_path: Path) -> None:
+    clock = Clock()
+    meter = Meter("a", tmp_path / "a.jsonl", clock)
+    start(meter, clock, 8.0)
+    told = []
+    for _ in range(3):
+        clock.now += 2.0
+        told.append(meter.report({"accuracy": 0.5}, None))
+    assert [row[keys.SECONDS] for row in told] == [10.0, 2.0, 2.0]
+    assert [row[keys.STARTUP_SECONDS] for row in told] == [8.0, 0.0, 0.0]
+    assert [row[keys.INDEX] for row in told] == [1, 2, 3]
+
+
+def test_the_epoch_is_the_loop_s_own_or_counts_reports(tmp_path: Path) -> None:
+    meter = Meter("a", tmp_path / "a.jsonl", Clock())
+    meter.request()
+    assert meter.report({}, None)["epoch"] == 1
+    assert meter.report({"epoch": 7}, None)["epoch"] == 7
+    assert meter.report({}, None)["epoch"] == 8
+
+
+def test_a_restart_is_a_new_attempt_and_pays_for_what_was_lost(tmp_path: Path) -> None:
+    clock = Clock()
+    meter = Meter("a", tmp_path / "a.jsonl", clock)
+    start(meter, clock, 1.0)
+    clock.now += 1.0
+    meter.report({}, "/checkpoint/1")
+    clock.now += 5.0
+    start(meter, clock, 3.0)
+    clock.now += 1.0
+    told = meter.report({}, None)
+    assert told[keys.ATTEMPT] == 2
+    assert told[keys.SECONDS] == 9.0
+    assert told[keys.STARTUP_SECONDS] == 3.0
+    assert told["epoch"] == 2
+
+
+def test_a_restart_without_a_checkpoint_counts_epochs_from_one(tmp_path: Path) -> None:
+    meter = Meter("a", tmp_path / "a.jsonl", Clock())
+    meter.request()
+    meter.report({}, None)
+    meter.request()
+    assert meter.report({}, None)["epoch"] == 1
+
+
+def test_a_driver_that_died_is_followed_by_the_next_attempt(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    first = Meter("a", path, Clock())
+    first.request()
+    first.report({"epoch": 3}, "/checkpoint/3")
+    second = Meter("a", path, Clock())
+    second.request()
+    told = second.report({}, None)
+    assert told[keys.ATTEMPT] == 2
+    assert told["epoch"] == 4
+
+
+def test_each_report_is_in_the_run_s_own_journal(tmp_path: Path) -> None:
+    clock = Clock()
+    path = tmp_path / "runs" / "a.jsonl"
+    meter = Meter("a", path, clock)
+    start(meter, clock, 1.0)
+    clock.now += 2.0
+    meter.report({"accuracy": 0.25, "epoch": 1}, "/checkpoint/1")
+    header, row = read_journal(path)
+    assert header == {"row": "header", "version": 1, "trial_id": "a"}
+    report = read_run_report(row, "accuracy")
+    assert (report.epoch, report.value, report.seconds) == (1.0, 0.25, 3.0)
+    assert (report.startup_seconds, report.checkpoint) == (1.0, "/checkpoint/1")

@@ -1,0 +1,103 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from ray import tune
+
+from raycosttune.errors import InvalidSpaceError, InvalidStateError
+from raycosttune.tune.convert import merged, read_param_space
+from raycosttune.tune.domain import domain_state, read_domain, read_space, space_state
+
+SPACE = {
+    "cluster": {"workers": tune.choice([1, 2])},
+    "batch_size": tune.choice([32, 64]),
+    "optimizer": {"lr": tune.loguniform(1e-3, 1e-1), "name": "sgd"},
+    "data": ["a", "b"],
+}
+
+
+def test_a_space_is_taken_apart_and_put_together() -> None:
+    params = read_param_space(SPACE, "cluster/workers", "batch_size")
+    assert params.workers == (1, 2)
+    assert params.batches == (32, 64)
+    assert list(params.domains) == ["optimizer/lr"]
+    assert params.constants == {"cluster": {}, "optimizer": {"name": "sgd"}, "data": ["a", "b"]}
+    config = params.config(2, 64, {"optimizer/lr": np.float64(0.5)})
+    assert config == {
+        "cluster": {"workers": 2},
+        "batch_size": 64,
+        "optimizer": {"lr": 0.5},
+    }
+    assert type(config["optimizer"]["lr"]) is float
+
+
+def test_a_key_may_hold_a_slash() -> None:
+    params = read_param_space({"a/b": 2, "batch_size": 4}, "a/b", "batch_size")
+    assert params.config(2, 4, {}) == {"a/b": 2, "batch_size": 4}
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({"batch_size": 32}, '"num_workers", got only'),
+        ({"num_workers": 1}, '"batch_size", got only'),
+        ({"num_workers": tune.grid_search([1, 2]), "batch_size": 32}, '"num_workers".*grid_search'),
+        (
+            {"num_workers": 1, "batch_size": 32, "a": {"b": tune.grid_search([1])}},
+            '"a/b".*grid_search.*tune.choice',
+        ),
+        ({"num_workers": 1, "batch_size": 32, "a": [tune.choice([1])]}, '"a".*inside a list'),
+        ({"num_workers": tune.uniform(1, 2), "batch_size": 32}, '"num_workers" must have finitely'),
+    ],
+)
+def test_bad_spaces_are_refused_by_name(space: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidSpaceError, match=message):
+        read_param_space(space, "num_workers", "batch_size")
+
+
+def test_workers_and_batch_need_keys_of_their_own() -> None:
+    with pytest.raises(InvalidSpaceError, match="must differ"):
+        read_param_space({"n": 1}, "n", "n")
+
+
+def test_merging_leaves_the_base_as_it_is() -> None:
+    base = {"a": {"b": 1, "c": [1]}, "d": 2}
+    result = merged(base, {"a": {"b": 3}, "e": 4})
+    assert result == {"a": {"b": 3, "c": [1]}, "d": 2, "e": 4}
+    result["a"]["c"].append(2)
+    assert base == {"a": {"b": 1, "c": [1]}, "d": 2}
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        tune.choice([1, "two", None, 3.5, True]),
+        tune.uniform(0.5, 2),
+        tune.quniform(0.5, 2, 0.5),
+        tune.loguniform(1e-3, 1e-1),
+        tune.qloguniform(0.001, 0.1, 0.001),
+        tune.randint(1, 9),
+        tune.qrandint(2, 8, 2),
+        tune.lograndint(1, 9),
+        tune.qlograndint(2, 8, 2),
+    ],
+)
+def test_a_domain_survives_json(domain: Any) -> None:
+    state = json.loads(json.dumps(domain_state(domain)))
+    again = read_domain(state)
+    assert domain_state(again) == state
+    assert type(again) is type(domain)
+    assert again.is_valid(domain.sample())
+
+
+def test_a_space_survives_json() -> None:
+    params = read_param_space(SPACE, "cluster/workers", "batch_size")
+    again = read_space(json.loads(json.dumps(space_state(params))))
+    assert again.is_same_search(params)
+    assert space_state(again) == space_state(params)
+
+
+def test_an_unknown_kind_of_domain_is_refused() -> None:
+    with pytest.raises(InvalidStateError, match="'vector'"):
+        read_domain({"kind": "vector", "log": False, "lower": 0, "upper": 1, "step": None})

@@ -1,0 +1,279 @@
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ray import cloudpickle, tune
+from ray.tune.experiment import Trial
+from ray.tune.search.basic_variant import BasicVariantGenerator
+
+from raycosttune.core.observation import EndCause, Report
+from raycosttune.errors import InvalidTrainableError
+from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.replay import read_trials
+from raycosttune.results.rows import run_header_row, run_report_row
+from raycosttune.train import keys
+from raycosttune.tune.resources import DriverResources
+from raycosttune.tune.scheduler import CostAwareScheduler
+from raycosttune.tune.search import CostAwareSearch
+from tests.tune.fakes import GOAL, FakeTrial, FakeTune
+
+SPACE = {"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([32, 64]), "seed": 1}
+
+
+def begin(folder: Path, trials: int = 1) -> tuple[FakeTune, list[FakeTrial]]:
+    ray_tune = FakeTune(CostAwareSearch(GOAL, max_concurrent=4), folder, SPACE)
+    started = [ray_tune.suggest() for _ in range(trials)]
+    while ray_tune.start() is not None:
+        pass
+    return ray_tune, started
+
+
+def restore(folder: Path, state: Path) -> FakeTune:
+    """Goes on with a new search and scheduler, as Tuner.restore does."""
+    search = CostAwareSearch(GOAL, max_concurrent=4)
+    search.restore(str(state))
+    return FakeTune(search, folder)
+
+
+def session_of(ray_tune: FakeTune) -> Any:
+    return ray_tune.searcher.session  # type: ignore[attr-defined]
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    return read_journal(folder / "raycosttune" / "journal.jsonl")
+
+
+def meter_row(epoch: int, accuracy: float, **values: Any) -> dict[str, Any]:
+    known = {keys.SECONDS: 1.0, keys.STARTUP_SECONDS: 0.0, keys.ATTEMPT: 1, keys.INDEX: epoch}
+    return {**known, "epoch": epoch, "accuracy": accuracy, keys.CHECKPOINT: "/c", **values}
+
+
+def write_run(folder: Path, trial_id: str, rows: list[tuple[int, int, float]]) -> None:
+    """Writes a run's own journal with rows of attempt, epoch and accuracy."""
+    own = Journal(folder / "raycosttune" / "trials" / f"{trial_id}.jsonl")
+    own.append(run_header_row(trial_id))
+    for attempt, epoch, accuracy in rows:
+        report = Report(float(epoch), None, 1.0, 0.0, attempt, "/c")
+        own.append(run_report_row(trial_id, report, {"accuracy": accuracy}))
+
+
+def test_the_journal_holds_all_that_happened(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.report(trial, accuracy=0.95, epoch=2)
+    assert [row["row"] for row in journal(tmp_path)] == [
+        "header",
+        "asked",
+        "report",
+        "report",
+        "ended",
+    ]
+    assert read_trials(journal(tmp_path)) == session_of(ray_tune).records
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        ("ValueError: no such layer", EndCause.FAILED),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", EndCause.OUT_OF_MEMORY),
+        ("ray.exceptions.OutOfMemoryError: Task was killed", EndCause.OUT_OF_MEMORY),
+        ("", EndCause.FAILED),
+    ],
+)
+def test_a_failed_trial_is_an_observation(tmp_path: Path, error: str, cause: EndCause) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.fail(trial, f"Traceback:\n{error}")
+    ended = session_of(ray_tune).records[trial.trial_id].ended
+    assert ended.cause is cause
+    assert isinstance(ray_tune.suggest(), FakeTrial)
+
+
+def test_a_retried_trial_begins_a_new_attempt(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.fail(trial, "the node is gone", again=True)
+    ray_tune.start()
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert [(report.attempt, report.epoch) for report in record.reports] == [(1, 1.0), (2, 1.0)]
+    assert record.is_live
+
+
+def test_a_returned_function_has_finished_and_is_counted_once(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.finish(trial)
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert len(record.reports) == 1
+    assert record.ended.cause is EndCause.FINISHED
+
+
+def test_a_checkpoint_of_tune_itself_is_kept(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.5, epoch=1, checkpoint_dir_name="checkpoint_000000")
+    (report,) = session_of(ray_tune).records[trial.trial_id].reports
+    assert report.checkpoint == str(tmp_path / trial.trial_id / "checkpoint_000000")
+
+
+def test_a_loop_without_checkpoints_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        ray_tune.report(trial, **{**meter_row(1, 0.1), keys.CHECKPOINT: None})
+        ray_tune.report(trial, **{**meter_row(2, 0.2), keys.CHECKPOINT: None})
+    assert len([r for r in caplog.records if "reports no checkpoint" in r.message]) == 1
+
+
+def test_reports_that_tune_lost_are_filled_in_order(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, **meter_row(1, 0.1))
+    write_run(tmp_path, trial.trial_id, [(1, 1, 0.1), (1, 2, 0.2), (1, 3, 0.3), (1, 4, 0.95)])
+    ray_tune.report(trial, **meter_row(3, 0.3))
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert [report.epoch for report in record.reports] == [1.0, 2.0, 3.0, 4.0]
+    assert record.ended.cause is EndCause.REACHED
+
+
+def test_a_report_lost_at_the_very_end_reaches_the_target(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, **meter_row(1, 0.1))
+    write_run(tmp_path, trial.trial_id, [(1, 1, 0.1), (1, 2, 0.95)])
+    ray_tune.finish(trial)
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert record.ended.cause is EndCause.REACHED
+
+
+def test_a_run_that_lost_its_journal_goes_on_counting_attempts(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, **meter_row(1, 0.1))
+    ray_tune.fail(trial, "the node is gone", again=True)
+    ray_tune.start()
+    ray_tune.report(trial, **meter_row(1, 0.1))
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert [report.attempt for report in record.reports] == [1, 2]
+
+
+def test_no_ended_trial_works_again_after_a_restore(tmp_path: Path) -> None:
+    ray_tune, (ended, running) = begin(tmp_path, trials=2)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    ray_tune.report(running, accuracy=0.2, epoch=1)
+    ray_tune.report(ended, accuracy=0.3, epoch=1)
+    ray_tune.report(ended, accuracy=0.95, epoch=2)
+    spent = session_of(ray_tune).spent
+    again = restore(tmp_path, state)
+    for old in (ended, running):
+        again.add(FakeTrial(old.trial_id, old.config, tmp_path))
+    chosen = again.start()
+    assert chosen is not None
+    assert chosen.trial_id == running.trial_id
+    closed = again.trials[0]
+    assert closed.status == Trial.TERMINATED
+    assert closed.last_result["accuracy"] == 0.95
+    assert closed.storage.trial_dir_name is not None
+    assert session_of(again).spent == spent
+    again.report(chosen, accuracy=0.1, epoch=1)
+    record = session_of(again).records[running.trial_id]
+    assert [(report.attempt, report.epoch) for report in record.reports] == [(1, 1.0), (2, 1.0)]
+
+
+def test_a_trial_at_the_target_whose_end_was_lost_is_ended_unrun(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    write_run(tmp_path, trial.trial_id, [(1, 1, 0.95)])
+    again = restore(tmp_path, state)
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert again.start() is None
+    record = session_of(again).records[trial.trial_id]
+    assert record.ended.cause is EndCause.REACHED
+    assert record.ended.seconds == 0
+
+
+def test_trials_that_tune_forgot_are_handed_out_again(tmp_path: Path) -> None:
+    ray_tune, (known, ended, live) = begin(tmp_path, trials=3)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    ray_tune.report(ended, accuracy=0.3, epoch=1)
+    ray_tune.finish(ended)
+    ray_tune.report(live, accuracy=0.2, epoch=1)
+    for _ in range(2):  # killed again before Tune has saved the new ids
+        again = restore(tmp_path, state)
+        again.add(FakeTrial(known.trial_id, known.config, tmp_path))
+        first, second = again.suggest("new-1"), again.suggest("new-2")
+        assert [first.config, second.config] == [ended.config, live.config]
+        again.start()
+        assert first.status == Trial.TERMINATED
+        assert second.status == Trial.PENDING
+    again.start()
+    again.report(second, accuracy=0.2, epoch=1)
+    record = session_of(again).records[live.trial_id]
+    assert [report.attempt for report in record.reports] == [1, 2]
+    assert len(session_of(again).records) == 3
+
+
+def test_a_damaged_state_is_rebuilt_from_the_journal(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.95, epoch=1)
+    (tmp_path / "state.json").write_text("{")
+    again = restore(tmp_path, tmp_path / "state.json")
+    again.search_alg._experiment = SimpleNamespace(spec={"config": SPACE})
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).records == session_of(ray_tune).records
+    assert again.start() is None
+
+
+def test_an_unreadable_journal_is_kept_and_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "raycosttune" / "journal.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"row": "header", "version": 99}\n')
+    with caplog.at_level(logging.ERROR):
+        begin(tmp_path)
+    assert "99" in caplog.text
+    assert [row["row"] for row in journal(tmp_path)] == ["header", "asked"]
+    assert path.with_name("journal.jsonl.damaged-1").exists()
+
+
+def test_a_pending_trial_of_someone_else_runs(tmp_path: Path) -> None:
+    ray_tune, _ = begin(tmp_path)
+    stranger = ray_tune.add(FakeTrial("x", {}, tmp_path))
+    assert ray_tune.start() is stranger
+    assert ray_tune.report(stranger, accuracy=1.0, epoch=1) == "CONTINUE"
+
+
+def test_results_on_remote_storage_keep_the_journal_in_the_staging_folder(tmp_path: Path) -> None:
+    ray_tune = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    trial = FakeTrial("t1", ray_tune.searcher.suggest("t1") or {}, tmp_path)
+    trial.storage.storage_filesystem.type_name = "s3"
+    trial.storage.experiment_driver_staging_path = str(tmp_path / "staging")
+    ray_tune.add(trial)
+    assert journal(tmp_path / "staging")
+
+
+def test_another_search_is_refused_in_words(tmp_path: Path) -> None:
+    controller = SimpleNamespace(search_alg=BasicVariantGenerator())
+    trial: Any = FakeTrial("x", {}, tmp_path)
+    with pytest.raises(InvalidTrainableError, match="must be used with a CostAwareSearch"):
+        CostAwareScheduler().on_trial_add(controller, trial)
+
+
+def test_the_workers_of_the_trainable_are_adopted(tmp_path: Path) -> None:
+    ray_tune = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    config = ray_tune.searcher.suggest("t1") or {}
+    trial = FakeTrial("t1", config, tmp_path)
+    trial.placement_group_factory = DriverResources({"CPU": 2.0})
+    ray_tune.add(trial)
+    assert ray_tune.start() is trial
+    assert list(session_of(ray_tune).records) == ["t1"]
+
+
+def test_a_scheduler_comes_back_from_a_pickle() -> None:
+    again = cloudpickle.loads(cloudpickle.dumps(CostAwareScheduler()))
+    assert again.set_search_properties("loss", "min", stop={}) is True
+    assert again.debug_string()
