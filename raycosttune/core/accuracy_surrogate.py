@@ -16,6 +16,7 @@ RECIPE_SD = 0.4
 UNKNOWN_SD = 1.0
 TYPICAL_EPOCHS = 15.0
 CENSORED_EXCESS = 0.3
+EARLIEST = 1e-6  # stands for epoch 0, which has no logarithm
 QUANTILES = ndtri((np.arange(12) + 0.5) / 12)
 
 
@@ -92,12 +93,16 @@ class AccuracySurrogate:
         return max(DEFAULT_SLACK, *broken)
 
     def bounds(self, recipe: str, batch_size: int) -> tuple[float, float]:
-        """Bounds the epochs that a recipe needs at a batch, from its own runs alone."""
+        """Bounds the epochs that a recipe needs at a batch, from its own runs alone.
+
+        Repeats at one batch that contradict each other bound the epochs between them.
+        """
         at, low, high = self._intervals(recipe)
         to = np.array([float(batch_size)])
         slack = np.where(at[:, None] == to, 0.0, self.slack)
         lower, upper = bounds(low, high, _least(at, to) - slack, _most(at, to) + slack)
-        return float(np.exp(lower[0])), float(max(np.exp(upper[0]), np.exp(lower[0])))
+        ends = float(np.exp(lower[0])), float(np.exp(upper[0]))
+        return min(ends), max(ends)
 
     def floor(self, batch_size: int, reference: str) -> float:
         """Bounds from below the epochs that any recipe tried so far needs at a batch.
@@ -140,7 +145,7 @@ class AccuracySurrogate:
 
     def _intervals(self, recipe: str) -> tuple[Floats, Floats, Floats]:
         runs = [run for run in self._seen if run.recipe == recipe]
-        low = [math.log(max(run.low, min(run.high, 1.0) / 2)) for run in runs]
+        low = [math.log(run.low or _before_first(run)) for run in runs]
         high = [math.log(run.high) for run in runs]
         at = np.array([run.batch_size for run in runs], dtype=np.float64)
         return at, np.array(low), np.array(high)
@@ -162,7 +167,7 @@ class AccuracySurrogate:
         """Returns f at the runs' batches, shape (noise scales, runs), and their log epochs."""
         at = self._shape(np.array([run.batch_size for run in runs], dtype=np.float64))
         epochs = [run.low if run.is_censored else run.high for run in runs]
-        return at, np.log(np.maximum(epochs, 0.5))
+        return at, np.log(np.maximum(epochs, EARLIEST))
 
     @cached_property
     def _posterior(self) -> Floats:
@@ -242,6 +247,11 @@ class AccuracySurrogate:
         pooled = np.array([np.bincount(where, row) / counts for row in residual])
         log_batch = math.log(batch_size)
         return np.array([np.interp(log_batch, places, row) for row in pooled])
+
+
+def _before_first(run: Epochs) -> float:
+    """Stands for the lower end of a run of which no earlier epoch is known."""
+    return EARLIEST if run.is_censored else min(run.high, 1.0) / 2
 
 
 def _least(at: Floats, to: Floats) -> Floats:
