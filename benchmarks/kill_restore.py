@@ -58,17 +58,18 @@ def main() -> None:
     )
     parser.add_argument("--json", type=Path, help="write the figures here")
     parser.add_argument("--cases", type=int, default=11, help="how many of the eleven cases")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="trials of a sweep")
     parser.add_argument("--drive", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--moments", type=int, nargs="+", help="one case, killed at these")
     arguments = parser.parse_args()
     if arguments.drive:
-        drive(arguments.drive)
+        drive(arguments.drive, arguments.trials)
         return
     moments = [0, 1, 3, 6, 9, 12, 15, 18, 21, 24]
     cases = [Case([moment]) for moment in moments] + [Case(moments)]
     if arguments.moments:
         cases = [Case(arguments.moments)]
-    figures = [run_case(case) for case in cases[: arguments.cases]]
+    figures = [run_case(case, arguments.trials) for case in cases[: arguments.cases]]
     for figure in figures:
         print(
             f"killed at {figure['kills']}: {figure['trials']} trials, "
@@ -82,7 +83,7 @@ def main() -> None:
     sys.exit(f"{len(bad)} of {len(figures)} cases failed" if bad else 0)
 
 
-def run_case(case: Case) -> dict[str, Any]:
+def run_case(case: Case, trials: int) -> dict[str, Any]:
     """Runs one case in a folder of its own and returns its figures."""
     folder = Path(tempfile.mkdtemp(prefix="kill-restore-"))
     begun = time.monotonic()
@@ -90,7 +91,7 @@ def run_case(case: Case) -> dict[str, Any]:
     try:
         for kill in [*case.kills, None]:
             before = _starts(folder)
-            _run_until(folder, kill)
+            _run_until(folder, kill, trials)
             names = _names(folder)
             worked = {names.get(trial, trial) for trial in _starts(folder)[len(before) :]}
             again += sorted(worked & case.ended_before)
@@ -114,11 +115,13 @@ def run_case(case: Case) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run_until(folder: Path, kill: int | None) -> None:
+def _run_until(folder: Path, kill: int | None, trials: int) -> None:
     """Runs the driver to its end, or kills it once so many trials have ended."""
     with (folder / "driver.log").open("a") as log:
         driver = subprocess.Popen(  # noqa: S603 - this very file
-            [sys.executable, __file__, "--drive", str(folder)], stdout=log, stderr=log
+            [sys.executable, __file__, "--drive", str(folder), "--trials", str(trials)],
+            stdout=log,
+            stderr=log,
         )
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while driver.poll() is None:
@@ -161,7 +164,7 @@ def _names(folder: Path) -> dict[str, str]:
     return read_names(read_journal(folder / NAME / "raycosttune" / "journal.jsonl"))
 
 
-def drive(folder: Path) -> None:
+def drive(folder: Path, trials: int) -> None:
     """Runs the sweep in this process: from its start, or from where it was killed."""
 
     def train(config: dict[str, Any]) -> None:
@@ -195,12 +198,12 @@ def drive(folder: Path) -> None:
             trainable,
             param_space={
                 "num_workers": tune.choice([1]),
-                "batch_size": tune.choice([2**k for k in range(TRIALS)]),
+                "batch_size": tune.choice([2**k for k in range(trials)]),
             },
             tune_config=tune.TuneConfig(
                 search_alg=search,
                 scheduler=CostAwareScheduler(),
-                num_samples=TRIALS,
+                num_samples=trials,
                 reuse_actors=True,
             ),
             run_config=tune.RunConfig(name=NAME, storage_path=str(folder), verbose=0),

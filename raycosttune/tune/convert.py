@@ -107,6 +107,30 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
     )
 
 
+def missing_space(workers_key: str, batch_key: str) -> InvalidSpaceError:
+    """Returns the error of a search that no space has reached."""
+    msg = (
+        "a search space must arrive before the first trial, got none. Give "
+        f'"{workers_key}" and "{batch_key}" as tune.choice([...]) in config or param_space, or '
+        "as CostAwareSearch(space=...)."
+    )
+    return InvalidSpaceError(msg)
+
+
+def check_same_search(new: ParamSpace, old: ParamSpace) -> None:
+    """Refuses another space for a search that has begun.
+
+    Raises:
+        InvalidSpaceError: If the keys or the grids differ.
+    """
+    if not new.is_same_search(old):
+        msg = (
+            "a search must keep its space once it has begun, got another one. "
+            "Make a new CostAwareSearch."
+        )
+        raise InvalidSpaceError(msg)
+
+
 def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> Config:
     """Returns a copy of a nested config with some values replaced."""
     result = deepcopy(dict(base))

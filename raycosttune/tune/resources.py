@@ -43,6 +43,8 @@ def workers_in(config: Mapping[str, Any], workers_key: str) -> int:
     Raises:
         KeyError: If the config has no such key.
     """
+    if workers_key in config:
+        return int(config[workers_key])
     value: Any = config
     for part in workers_key.split("/"):
         value = value[part]

@@ -1,7 +1,6 @@
 """The searcher that Ray Tune asks for trials."""
 
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -16,15 +15,28 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.session import Session
-from raycosttune.errors import InvalidSpaceError, InvalidStateError
+from raycosttune.errors import InvalidStateError
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.tune.admission import Admission
-from raycosttune.tune.convert import Config, ParamSpace, merged, read_param_space
+from raycosttune.tune.convert import (
+    Config,
+    ParamSpace,
+    check_same_search,
+    merged,
+    missing_space,
+    read_param_space,
+)
 from raycosttune.tune.ledger import kept_aside
 from raycosttune.tune.once import Once
 from raycosttune.tune.plan import TunePlan, with_config
 from raycosttune.tune.saved import read_saved, write_saved
-from raycosttune.tune.setup import Setup, check_named, goal_with, with_resources
+from raycosttune.tune.setup import (
+    Setup,
+    allow_missing_metrics,
+    check_named,
+    goal_with,
+    with_resources,
+)
 from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)
@@ -102,12 +114,12 @@ class CostAwareSearch(Searcher):
         self._admission = Admission()
         self._once = Once(logger)
         self._is_restored = False
-        _allow_missing_metrics()
+        allow_missing_metrics()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Comes back from a pickle, perhaps in another process."""
         self.__dict__.update(state)
-        _allow_missing_metrics()
+        allow_missing_metrics()
 
     @property
     def params(self) -> ParamSpace:
@@ -117,13 +129,7 @@ class CostAwareSearch(Searcher):
             InvalidSpaceError: If none has arrived yet.
         """
         if self._params is None:
-            workers_key, batch_key = self._keys
-            msg = (
-                "a search space must arrive before the first trial, got none. Give "
-                f'"{workers_key}" and "{batch_key}" as tune.choice([...]) in config or '
-                "param_space, or as CostAwareSearch(space=...)."
-            )
-            raise InvalidSpaceError(msg)
+            raise missing_space(*self._keys)
         return self._params
 
     @property
@@ -193,12 +199,8 @@ class CostAwareSearch(Searcher):
         check_named(goal)
         if not self._owns_space:
             params = read_param_space(config, *self._keys)
-            if self._sweep is not None and not params.is_same_search(self.params):
-                msg = (
-                    "a search must keep its space once it has begun, got another one. "
-                    "Make a new CostAwareSearch."
-                )
-                raise InvalidSpaceError(msg)
+            if self._sweep is not None:
+                check_same_search(params, self.params)
             self._params = params
         self.goal = goal
         self._metric, self._mode = goal.metric, goal.mode
@@ -306,8 +308,3 @@ def innermost(searcher: object) -> object:
     while not isinstance(searcher, CostAwareSearch) and hasattr(searcher, "searcher"):
         searcher = searcher.searcher
     return searcher
-
-
-def _allow_missing_metrics() -> None:
-    """Lets a trial that misses the metric go on; Tune would end the whole sweep."""
-    os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")

@@ -1,6 +1,7 @@
 """Everything a search is told before its first trial, checked, made into a session."""
 
 import logging
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -99,6 +100,11 @@ class Setup:
 def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:
     """Returns a setup for workers that need something else."""
     return replace(setup, resources_per_worker=dict(resources_per_worker))
+
+
+def allow_missing_metrics() -> None:
+    """Lets a trial that misses the metric go on; Tune would end the whole sweep."""
+    os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")
 
 
 def goal_with(goal: Goal, metric: str | None, mode: str | None) -> Goal:

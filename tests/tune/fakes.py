@@ -9,10 +9,8 @@ from ray.tune.search import Searcher
 
 from raycosttune.core.goal import Goal
 from raycosttune.tune.scheduler import CostAwareScheduler
-from raycosttune.tune.search import CostAwareSearch
 
 GOAL = Goal(metric="accuracy", mode="max", target=0.9)
-GRIDS = {"num_workers": [1, 2], "batch_size": [32, 64]}
 
 
 class FakeTrial:
@@ -53,7 +51,7 @@ class FakeTune:
     ) -> None:
         self.searcher = search
         self.search_alg: Any = SimpleNamespace(searcher=search, _experiment=None)
-        self.scheduler = CostAwareScheduler()
+        self.scheduler: Any = CostAwareScheduler()
         self.folder = folder
         self.trials: list[FakeTrial] = []
         self.suggested = 0
@@ -83,7 +81,7 @@ class FakeTune:
 
     def start(self) -> FakeTrial | None:
         """Lets the scheduler choose, and runs the trial."""
-        trial: Any = self.scheduler.choose_trial_to_run(self)
+        trial: FakeTrial | None = self.scheduler.choose_trial_to_run(self)
         if trial is not None:
             trial.status = Trial.RUNNING
         return trial
@@ -127,8 +125,3 @@ class FakeTune:
         else:
             self.searcher.on_trial_complete(trial_id=trial.trial_id, result=None, error=True)
             trial.status = Trial.ERROR
-
-
-def make_search(goal: Goal = GOAL, **arguments: Any) -> CostAwareSearch:
-    """Makes a search over GRIDS."""
-    return CostAwareSearch(goal, **arguments)

@@ -14,7 +14,7 @@ from raycosttune.tune.grid import MOST_VALUES, read_grid
     ("domain", "values"),
     [
         (tune.choice([4, 1, 2, 2]), (1, 2, 4)),
-        (tune.choice(np.array([8, 16])), (8, 16)),
+        (tune.choice([np.int64(8), np.int64(16)]), (8, 16)),
         (tune.randint(1, 5), (1, 2, 3, 4)),
         (tune.qrandint(8, 32, 8), (8, 16, 24, 32)),
         (tune.qrandint(1, 4, 1), (1, 2, 3)),
@@ -49,7 +49,7 @@ def test_every_sampled_value_is_in_the_grid(low: int, size: int, step: int) -> N
     [
         tune.uniform(1, 8),
         tune.loguniform(1, 8),
-        tune.sample_from(lambda: 4),
+        tune.sample_from(lambda _: 4),
         tune.choice([1, 2.5]),
         tune.choice(["two"]),
         tune.choice([True]),

@@ -96,7 +96,8 @@ def test_two_different_names_are_refused(names: dict[str, str], message: str) ->
 
 @pytest.mark.parametrize("name", ["metric", "mode"])
 def test_a_missing_name_is_refused(name: str) -> None:
-    search = CostAwareSearch(replace(GOAL, **{name: None}))
+    missing: dict[str, Any] = {name: None}
+    search = CostAwareSearch(replace(GOAL, **missing))
     with pytest.raises(InvalidGoalError, match=f"{name} must be given"):
         search.set_search_properties(None, None, SPACE)
 
@@ -106,7 +107,7 @@ def test_a_missing_name_is_refused(name: str) -> None:
     [
         ({"num_workers": tune.grid_search([1])}, "grid_search"),
         ({"batch_size": tune.uniform(1, 2)}, '"batch_size" must have finitely'),
-        ({"lr": tune.sample_from(lambda: 1)}, '"lr"'),
+        ({"lr": tune.sample_from(lambda _: 1)}, '"lr"'),
         ({"lr": tune.randn(0, 1)}, '"lr"'),
         ({"model": tune.choice([[1], [2]])}, '"model"'),
         ({"batch_size": tune.choice([33]), "num_workers": 2}, "33 can't be split"),

@@ -1,0 +1,194 @@
+"""Sweeps on a real local Ray, as small as they get."""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+from ray import tune
+
+from raycosttune.core.cost import WorkerHours
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import EndCause
+from raycosttune.results.journal import read_journal
+from raycosttune.results.replay import read_trials
+from raycosttune.tune import (
+    CostAwareScheduler,
+    CostAwareSearch,
+    function_trainable,
+    torch_trainable,
+)
+from raycosttune.tune.plan import TunePlan
+from raycosttune.tune.setup import Setup
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def _ray_of_two_workers() -> Iterator[None]:
+    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.1"
+    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = "10"
+    os.environ["PYTHONPATH"] = str(ROOT)
+    ray.init(
+        address="local",
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=100_000_000,
+    )
+    yield
+    ray.shutdown()
+
+
+def train(config: dict[str, Any]) -> None:
+    """Learns faster on small batches, and is faster on large ones."""
+    for epoch in range(1, 30):
+        time.sleep(0.02 * (1 + 32 / config["batch_size"]) / config["num_workers"])
+        accuracy = 0.2 * epoch * (32 / config["batch_size"]) ** 0.5
+        tune.report({"val": {"accuracy": accuracy}, "epoch": epoch})
+
+
+def make_search(goal: Goal) -> CostAwareSearch:
+    return CostAwareSearch(goal, cost=WorkerHours(), max_concurrent=2)
+
+
+SPACE = {
+    "num_workers": tune.choice([1, 2, 64]),
+    "batch_size": tune.choice([32, 64]),
+    "lr": tune.loguniform(1e-3, 1e-1),
+    "constant": [1, 2],
+}
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_a_sweep_of_functions_with_tune_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    search = make_search(Goal(target=0.9, deadline_seconds=60))
+    with caplog.at_level(logging.WARNING, logger="raycosttune"):
+        tune.run(
+            function_trainable(train),
+            config=SPACE,
+            metric="val/accuracy",
+            mode="max",
+            search_alg=search,
+            scheduler=CostAwareScheduler(),
+            num_samples=-1,
+            storage_path=str(tmp_path),
+            name="sweep",
+            verbose=0,
+        )
+    plan = search.plan()
+    assert isinstance(plan, TunePlan)
+    assert set(plan.config) == set(SPACE)
+    assert plan.config["constant"] == [1, 2]
+    assert "[64] are left out" in caplog.text
+    trials = read_trials(read_journal(tmp_path / "sweep" / "raycosttune" / "journal.jsonl"))
+    assert trials == search.session.records
+    assert all(not trial.is_live for trial in trials.values())
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_a_sweep_with_a_tuner_survives_trials_that_misbehave(tmp_path: Path) -> None:
+    def misbehave(config: dict[str, Any]) -> None:
+        if config["batch_size"] == 32:
+            tune.report({"epoch": 1})
+            msg = "CUDA out of memory"
+            raise MemoryError(msg)
+        tune.report({"accuracy": float("nan"), "epoch": 1})
+
+    search = make_search(Goal(metric="accuracy", mode="max", target=0.9))
+    results = tune.Tuner(
+        function_trainable(misbehave),
+        param_space={"num_workers": 1, "batch_size": tune.choice([32, 64])},
+        tune_config=tune.TuneConfig(
+            search_alg=search, scheduler=CostAwareScheduler(), num_samples=4
+        ),
+        run_config=tune.RunConfig(storage_path=str(tmp_path), verbose=0),
+    ).fit()
+    records = list(search.session.records.values())
+    assert 0 < len(records) == len(results)
+    causes = {
+        record.allocation.batch_size: record.ended and record.ended.cause for record in records
+    }
+    assert set(causes.items()) <= {(32, EndCause.OUT_OF_MEMORY), (64, EndCause.FINISHED)}
+    assert all(report.value is None for record in records for report in record.reports)
+    assert "no plan" in str(search.plan())
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> None:
+    def loop(config: dict[str, Any]) -> None:
+        import tempfile  # noqa: PLC0415 - the loop runs in another process
+
+        import ray.train  # noqa: PLC0415 - as above
+
+        first = ray.train.get_context().get_world_rank() == 0
+        for epoch in range(1, 20):
+            time.sleep(0.05)
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "epoch").write_text(str(epoch))
+                checkpoint = ray.train.Checkpoint.from_directory(folder) if first else None
+                metrics = {"accuracy": 0.3 * epoch * 32 / config["batch_size"], "epoch": epoch}
+                ray.train.report(metrics, checkpoint=checkpoint)
+
+    search = make_search(Goal(metric="accuracy", mode="max", target=0.5))
+    tune.run(
+        torch_trainable(loop),
+        config={"num_workers": 2, "batch_size": tune.choice([32, 64])},
+        search_alg=search,
+        scheduler=CostAwareScheduler(),
+        num_samples=2,
+        storage_path=str(tmp_path),
+        name="sweep",
+        verbose=0,
+    )
+    plan = search.plan()
+    assert isinstance(plan, TunePlan)
+    assert plan.checkpoint is not None
+    assert float(Path(plan.checkpoint, "epoch").read_text()) >= 2
+    for record in search.session.records.values():
+        epochs = [report.epoch for report in record.reports]
+        assert epochs == list(range(1, len(epochs) + 1))
+        assert record.reports[0].startup_seconds > 0
+        assert all(report.startup_seconds == 0 for report in record.reports[1:])
+    deadline = time.monotonic() + 20
+    while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert ray.available_resources().get("CPU") == 2.0
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_workers_that_fit_on_no_node_are_refused_before_any_trial() -> None:
+    search = CostAwareSearch(
+        Goal(metric="accuracy", mode="max", target=0.9), resources_per_worker={"GPU": 1}
+    )
+    with pytest.raises(ValueError, match="must fit on a node"):
+        search.set_search_properties(None, None, SPACE)
+    assert Setup().resources_per_worker == {"CPU": 1.0}
+
+
+@pytest.mark.timeout(240)
+def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "benchmarks" / "kill_restore.py"),
+            *("--trials", "6", "--moments", "3", "--json", str(figures)),
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 ended ones worked again, 0 lost" in done.stdout
