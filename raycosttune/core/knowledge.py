@@ -1,12 +1,13 @@
 """Everything that the records of a sweep say, at one moment."""
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from raycosttune.core.accuracy_surrogate import AccuracySurrogate, Epochs
+from raycosttune.core.accuracy_surrogate import EARLIEST, AccuracySurrogate, Epochs
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Recipe, Report, TrialRecord
@@ -215,17 +216,13 @@ def seconds_to_target(record: TrialRecord, goal: Goal) -> float:
 
 def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
     """Returns the interval of epochs in which a trial's run reached the target."""
-    before = 0.0
-    for report in record.run:
-        if goal.is_reached(report.value):
-            return Epochs(
-                record.allocation.batch_size,
-                recipe_key(record.recipe),
-                before,
-                report.epoch,
-            )
-        before = max(before, report.epoch)
-    return Epochs(record.allocation.batch_size, recipe_key(record.recipe), before, math.inf)
+    batch, recipe = record.allocation.batch_size, recipe_key(record.recipe)
+    hit = reaching_report(record, goal)
+    high = math.inf if hit is None else max(hit.epoch, EARLIEST)
+    missed = itertools.takewhile(lambda report: report is not hit, record.run)
+    # A restart goes back some epochs: what lay above the target then says nothing.
+    low = max((report.epoch for report in missed if report.epoch < high), default=0.0)
+    return Epochs(batch, recipe, low, high)
 
 
 def epoch_seconds(record: TrialRecord) -> list[float]:
