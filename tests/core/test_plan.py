@@ -1,0 +1,90 @@
+import pytest
+
+from raycosttune.core.cost import NodeHours, WorkerHours
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.space import Space
+from tests.core.drive import Job, amdahl, goal
+
+SPACE = Space((1, 2), (64, 128))
+ONE, OTHER, TWO = SPACE.cells[0], SPACE.cells[1], SPACE.cells[2]
+JOB = amdahl(SPACE, startup_seconds=5)
+
+
+def trial(*reports: Report) -> TrialRecord:
+    return TrialRecord("t", ONE, {"lr": 0.1}, 0, list(reports), Ended(EndCause.REACHED))
+
+
+def plan_of(*records: TrialRecord, rate: LearningRate | None = None) -> Plan:
+    plan = make_plan(Knowledge(records, SPACE, goal(), WorkerHours()), rate, 1.5)
+    assert isinstance(plan, Plan)
+    return plan
+
+
+def no_plan(*records: TrialRecord, deadline: float | None = None) -> str:
+    known = Knowledge(records, SPACE, goal(deadline_seconds=deadline), NodeHours())
+    plan = make_plan(known, None, 0.25)
+    assert isinstance(plan, NoPlan)
+    assert str(plan) == f"no plan: {plan.reason}. The search spent 0.25 node-hours."
+    return plan.reason
+
+
+def test_a_plan_that_ran_has_what_its_trial_measured() -> None:
+    plan = plan_of(JOB.record(goal(), ONE, "t"))
+    assert plan.measured_seconds == pytest.approx(JOB.seconds(ONE))
+    assert plan.measured_cost == pytest.approx(JOB.seconds(ONE) / 3600)
+    assert (plan.allocation, plan.trial_id, plan.spent) == (ONE, "t", 1.5)
+    assert plan.epochs == pytest.approx(JOB.needed(ONE, {}))
+    assert plan.predicted_seconds.low <= JOB.seconds(ONE) <= plan.predicted_seconds.high
+
+
+def test_a_plan_that_did_not_run_names_the_trial_of_its_batch() -> None:
+    job = Job({ONE: 100.0, TWO: 20.0}, {64: 6.0})
+    plan = plan_of(job.record(goal(), ONE, "whole"), job.record(goal(), TWO, "begun", epochs=1))
+    assert (plan.allocation, plan.trial_id) == (TWO, "whole")
+    assert plan.measured_seconds is plan.measured_cost is None
+    assert "(not run itself)" in str(plan)
+
+
+def test_a_plan_names_the_trial_that_ran_it_before_another_of_its_batch() -> None:
+    job = Job({ONE: 20.0, TWO: 100.0}, {64: 6.0})
+    plan = plan_of(job.record(goal(), ONE, "own"), job.record(goal(), TWO, "other"))
+    assert (plan.allocation, plan.trial_id) == (ONE, "own")
+
+
+def test_the_checkpoint_is_the_first_one_at_the_target() -> None:
+    reports = [
+        Report(1.0, 0.0, 5.0, checkpoint="early"),
+        Report(2.0, 1.0, 5.0),
+        Report(3.0, 1.0, 5.0, checkpoint="reached"),
+        Report(4.0, 1.0, 5.0, checkpoint="late"),
+    ]
+    assert plan_of(trial(*reports)).checkpoint == "reached"
+    assert plan_of(trial(*reports[:2])).checkpoint is None
+
+
+def test_the_rate_of_a_plan_is_that_of_its_batch() -> None:
+    record = trial(Report(1.0, 1.0, 5.0))
+    assert plan_of(record).recipe == {"lr": 0.1}
+    scaled = plan_of(record, rate=LearningRate(reference_batch=32)).recipe
+    assert scaled == {"lr": pytest.approx(0.2)}
+
+
+def test_a_plan_says_workers_batch_epochs_cost_and_time() -> None:
+    text = str(plan_of(Job({ONE: 60.0}, {64: 6.0}).record(goal(), ONE, "t")))
+    assert text.startswith("1 worker, batch 64, 6 epochs: 0.1 worker-hours (measured 0.1), 360 s (")
+    assert text.endswith("The search spent 1.5 worker-hours.")
+    job = Job({TWO: 60.0}, {64: 6.0})
+    assert str(plan_of(job.record(goal(), TWO, "t"))).startswith("2 workers, ")
+
+
+def test_no_plan_says_what_was_tried() -> None:
+    begun = JOB.record(goal(), ONE, "t", epochs=2)
+    missing = trial(Report(1.0, None, 5.0))
+    near = trial(Report(1.0, 0.9, 5.0), Report(2.0, 0.8, 5.0))
+    assert no_plan() == "no trial has started"
+    assert no_plan(missing) == "1 trials, none reached accuracy 1; none reported accuracy"
+    assert no_plan(begun, near) == "2 trials, none reached accuracy 1; the best was 0.9"
+    assert no_plan(near, deadline=60).startswith("1 trials, none reached accuracy 1 within 60 s")
