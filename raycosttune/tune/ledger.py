@@ -35,11 +35,22 @@ class Ledger:
         self.experiment: Path | None = None
         self._journal = Journal()
 
-    def open(self, experiment: Path, session: Session) -> dict[str, str]:
+    def open(
+        self, experiment: Path, session: Session, *, trial_id: str, is_restored: bool
+    ) -> dict[str, str]:
         """Opens the journal of an experiment, once, and tells the session what it holds.
+
+        A journal that an earlier sweep has left in the same folder is kept under another
+        name: Tune lets a new experiment take an old one's folder.
 
         A journal that this release can't read is kept under another name, with an error in
         the log; a new one is begun with everything that the session knows.
+
+        Args:
+            experiment: The experiment's folder.
+            session: The session.
+            trial_id: A trial that Tune has added; a journal that knows it is this sweep's.
+            is_restored: Whether Tune goes on with a sweep that was broken off.
 
         Returns:
             The ids of records by the new ids that Tune knows them by.
@@ -51,14 +62,17 @@ class Ledger:
         path = experiment / FOLDER / "journal.jsonl"
         self._journal = Journal(path)
         rows = _read_or_keep_aside(path)
+        if rows and not is_restored and all(row.get("trial_id") != trial_id for row in rows):
+            logger.warning("%s is of an earlier sweep; it is kept as %s.", path, kept_aside(path))
+            rows = []
         if rows:
             merge_rows(session, rows)
             self._journal.append(*waiting)
         else:
             self._journal.append(*_everything(session))
-        for trial_id in list(session.records):
-            for report in self.run_reports(trial_id, session.goal.metric or ""):
-                self.tell(session, trial_id, report)
+        for known in list(session.records):
+            for report in self.run_reports(known, session.goal.metric or ""):
+                self.tell(session, known, report)
         return read_names(rows)
 
     def asked(self, session: Session, trial_id: str) -> None:
@@ -111,12 +125,12 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
 
 
 def kept_aside(path: Path) -> Path:
-    """Moves a damaged file to a free name beside it and returns that name.
+    """Moves a file to a free name beside it and returns that name.
 
     Where it can't be moved it stays, and its own name is returned.
     """
     for number in range(1, 1000):
-        aside = path.with_name(f"{path.name}.damaged-{number}")
+        aside = path.with_name(f"{path.name}.kept-{number}")
         if not aside.exists():
             try:
                 return path.rename(aside)

@@ -1,6 +1,7 @@
 """The search on disk: versioned JSON, replaced in one step."""
 
 import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidStateError
 from raycosttune.tune.convert import ParamSpace
 from raycosttune.tune.domain import read_space, space_state
+from raycosttune.tune.ledger import kept_aside
 from raycosttune.tune.sweep import Sweep
 
+logger = logging.getLogger(__name__)
 VERSION = 1
 
 
@@ -21,6 +24,7 @@ class Saved:
     """Is what a search saves beside its arguments.
 
     Attributes:
+        path: The file that it was read from.
         metric: The metric, from the goal or from Tune.
         mode: The mode, likewise.
         params: The search space, None where none had arrived.
@@ -28,11 +32,23 @@ class Saved:
         aliases: New ids of trials that Tune had forgotten.
     """
 
+    path: Path
     metric: str | None
     mode: str | None
     params: ParamSpace | None
     session: Mapping[str, Any] | None
     aliases: dict[str, str]
+
+    def load_into(self, sweep: Sweep) -> None:
+        """Lets a sweep go on from here; what can't be read is kept aside, see the log."""
+        if self.session is None:
+            return
+        try:
+            sweep.session.load_state(self.session)
+        except InvalidStateError as error:
+            say_damaged(self.path, error)
+        else:
+            sweep.aliases.update(self.aliases)
 
 
 def write_saved(path: Path, goal: Goal, params: ParamSpace | None, sweep: Sweep | None) -> None:
@@ -72,6 +88,7 @@ def read_saved(path: Path) -> Saved:
             raise InvalidStateError(msg)
         space = state["space"]
         return Saved(
+            path=path,
             metric=state["metric"],
             mode=state["mode"],
             params=None if space is None else read_space(space),
@@ -81,3 +98,14 @@ def read_saved(path: Path) -> Saved:
     except (KeyError, TypeError, AttributeError, UnicodeError, json.JSONDecodeError) as error:
         msg = f"a saved search must be JSON of version {VERSION}, got {error!r} @ {path}"
         raise InvalidStateError(msg) from error
+
+
+def say_damaged(path: Path, error: Exception) -> None:
+    """Keeps a file that can't be read under another name, and says so loudly."""
+    logger.error(
+        "the saved search can't be read (%s: %s). It is kept as %s; the sweep is rebuilt from "
+        "its journal and from the trials that Tune knows.",
+        type(error).__name__,
+        error,
+        kept_aside(path),
+    )

@@ -13,7 +13,8 @@ from raycosttune.errors import InvalidTrainableError
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources
-from raycosttune.tune.search import CostAwareSearch, innermost
+from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.wrapper import unwrapped
 
 logger = logging.getLogger(__name__)
 MOST_ERROR_CHARACTERS = 20_000
@@ -115,11 +116,13 @@ class CostAwareScheduler(TrialScheduler):
 
 
 def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
-    search = innermost(tune_controller.search_alg)
-    if not isinstance(search, CostAwareSearch):
+    held = tune_controller.search_alg
+    search = unwrapped(held, CostAwareSearch)
+    if search is None:
+        kind = type(getattr(held, "searcher", held)).__name__
         msg = (
-            "CostAwareScheduler must be used with a CostAwareSearch as search_alg, got "
-            f"{type(search).__name__}. Pass search_alg=CostAwareSearch(goal)."
+            f"CostAwareScheduler must be used with a CostAwareSearch as search_alg, got {kind}. "
+            "Pass search_alg=CostAwareSearch(goal)."
         )
         raise InvalidTrainableError(msg)
     return search

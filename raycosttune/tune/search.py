@@ -26,10 +26,8 @@ from raycosttune.tune.convert import (
     missing_space,
     read_param_space,
 )
-from raycosttune.tune.ledger import kept_aside
-from raycosttune.tune.once import Once
 from raycosttune.tune.plan import TunePlan, with_config
-from raycosttune.tune.saved import read_saved, write_saved
+from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
 from raycosttune.tune.setup import (
     Setup,
     allow_missing_metrics,
@@ -38,6 +36,7 @@ from raycosttune.tune.setup import (
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
+from raycosttune.tune.wrapper import unwrapped
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ class CostAwareSearch(Searcher):
         self._params = None if space is None else read_param_space(space, *self._keys)
         self._sweep: Sweep | None = None
         self._admission = Admission()
-        self._once = Once(logger)
+        self._saved: Saved | None = None
         self._is_restored = False
         allow_missing_metrics()
 
@@ -146,6 +145,8 @@ class CostAwareSearch(Searcher):
             check_named(self.goal)
             session = self._setup.session(self.goal, params)
             self._sweep = Sweep(session, is_restored=self._is_restored)
+            if self._saved is not None:
+                self._saved.load_into(self._sweep)
         return self._sweep
 
     @property
@@ -178,9 +179,10 @@ class CostAwareSearch(Searcher):
             InvalidStateError: If the tuner holds no search of this kind.
         """
         local = getattr(tuner, "_local_tuner", None)
-        search = innermost(getattr(getattr(local, "_tune_config", None), "search_alg", None))
-        if not isinstance(search, cls):
-            msg = f"a tuner must hold a {cls.__name__}, got {type(search).__name__}"
+        held = getattr(getattr(local, "_tune_config", None), "search_alg", None)
+        search = unwrapped(held, cls)
+        if search is None:
+            msg = f"a tuner must hold a {cls.__name__}, got {type(held).__name__}"
             raise InvalidStateError(msg)
         return search
 
@@ -228,7 +230,7 @@ class CostAwareSearch(Searcher):
             case Run():
                 return self._start(trial_id, trial_id)
             case Finished(why) if not session.live:
-                self._once.info("finished", "the search ends: %s", why)
+                logger.info("the search ends: %s", why)
                 return str(Searcher.FINISHED)
             case Wait() | Finished():
                 self._admission.close(session, free)
@@ -264,20 +266,12 @@ class CostAwareSearch(Searcher):
         try:
             saved = read_saved(path)
             self.goal = goal_with(self.goal, saved.metric, saved.mode)
-            self._metric, self._mode = self.goal.metric, self.goal.mode
-            self._params = self._params or saved.params
-            self._sweep = None
-            if saved.session is not None:
-                self.session.load_state(saved.session)
-                self.sweep.aliases.update(saved.aliases)
         except Exception as error:  # noqa: BLE001 - a raise makes Tune start over in silence
-            logger.error(  # noqa: TRY400 - the message says all, a traceback adds nothing
-                "the saved search can't be read (%s: %s). It is kept as %s; the sweep is rebuilt "
-                "from its journal and from the trials that Tune knows.",
-                type(error).__name__,
-                error,
-                kept_aside(path),
-            )
+            say_damaged(path, error)
+            return
+        self._metric, self._mode = self.goal.metric, self.goal.mode
+        self._params = self._params or saved.params
+        self._saved, self._sweep = saved, None
 
     def adopt_space(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
         """Takes Tune's search space where a damaged file has lost it."""
@@ -301,10 +295,3 @@ class CostAwareSearch(Searcher):
     def _config(self, run: Run) -> Config:
         batch = self.session.space.user_batch(run.allocation)
         return self.params.config(run.allocation.workers, batch, run.recipe)
-
-
-def innermost(searcher: object) -> object:
-    """Returns what is inside Tune's wrappers, such as a ConcurrencyLimiter."""
-    while not isinstance(searcher, CostAwareSearch) and hasattr(searcher, "searcher"):
-        searcher = searcher.searcher
-    return searcher

@@ -65,7 +65,9 @@ class Sweep:
 
     def add(self, trial_id: str, config: Config, experiment: Path) -> None:
         """Takes in a trial that Tune has queued: a new one, a restored one, or a retry."""
-        self.aliases |= self._ledger.open(experiment, self.session)
+        self.aliases |= self._ledger.open(
+            experiment, self.session, trial_id=trial_id, is_restored=self.is_restored
+        )
         record = self.record(trial_id)
         if record is None:
             return
@@ -84,6 +86,12 @@ class Sweep:
         record = self._expected(trial_id)
         if record is None:
             return
+        if self._ledger.experiment is None:
+            self._once.warning(
+                "scheduler",
+                "the sweep has no CostAwareScheduler: no trial is stopped at the target, and no "
+                "journal is kept. Pass scheduler=CostAwareScheduler().",
+            )
         try:
             self._observe(trial_id, record, result, checkpoint)
         except Exception:

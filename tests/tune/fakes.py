@@ -90,7 +90,7 @@ class FakeTune:
         """Hands a result to both, as Tune does, and ends a stopped trial."""
         iteration = int(trial.last_result.get("training_iteration", 0)) + 1
         metrics = {"training_iteration": iteration, "time_this_iter_s": 1.0, **metrics}
-        decision = self.scheduler.on_trial_result(self, trial, metrics)
+        decision: str = self.scheduler.on_trial_result(self, trial, metrics)
         if decision == "STOP":
             metrics["done"] = True
         else:

@@ -9,7 +9,7 @@ from ray.tune.experiment import Trial
 from ray.tune.search.basic_variant import BasicVariantGenerator
 
 from raycosttune.core.observation import EndCause, Report
-from raycosttune.errors import InvalidTrainableError
+from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
 from raycosttune.results.journal import Journal, read_journal
 from raycosttune.results.replay import read_trials
 from raycosttune.results.rows import run_header_row, run_report_row
@@ -237,7 +237,28 @@ def test_an_unreadable_journal_is_kept_and_begun_anew(
         begin(tmp_path)
     assert "99" in caplog.text
     assert [row["row"] for row in journal(tmp_path)] == ["header", "asked"]
-    assert path.with_name("journal.jsonl.damaged-1").exists()
+    assert path.with_name("journal.jsonl.kept-1").exists()
+
+
+def test_the_journal_of_an_earlier_sweep_in_the_same_folder_is_kept_aside(tmp_path: Path) -> None:
+    begin(tmp_path)
+    ray_tune = FakeTune(CostAwareSearch(GOAL, max_concurrent=4), tmp_path, SPACE)
+    trial = ray_tune.suggest("another")
+    assert list(session_of(ray_tune).records) == ["another"]
+    assert [row.get("trial_id") for row in journal(tmp_path)] == [None, "another"]
+    assert (tmp_path / "raycosttune" / "journal.jsonl.kept-1").exists()
+    ray_tune.start()
+    assert ray_tune.report(trial, accuracy=0.95, epoch=1) == "STOP"
+
+
+def test_a_journal_is_this_sweep_s_where_it_knows_the_trial(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.95, epoch=1)
+    search = CostAwareSearch(GOAL)
+    again = FakeTune(search, tmp_path, SPACE)
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert again.start() is None
+    assert search.session.records == session_of(ray_tune).records
 
 
 def test_a_pending_trial_of_someone_else_runs(tmp_path: Path) -> None:
@@ -261,6 +282,37 @@ def test_another_search_is_refused_in_words(tmp_path: Path) -> None:
     trial: Any = FakeTrial("x", {}, tmp_path)
     with pytest.raises(InvalidTrainableError, match="must be used with a CostAwareSearch"):
         CostAwareScheduler().on_trial_add(controller, trial)
+
+
+def suggest_with_workers(folder: Path, workers: Any, resources: dict[str, float]) -> FakeTune:
+    space = {"num_workers": workers, "batch_size": 32}
+    ray_tune = FakeTune(CostAwareSearch(GOAL), folder, space)
+    trial = FakeTrial("t1", ray_tune.searcher.suggest("t1") or {}, folder)
+    trial.placement_group_factory = DriverResources(resources)
+    ray_tune.add(trial)
+    return ray_tune
+
+
+def test_a_trial_that_the_cluster_cannot_hold_is_ended_before_it_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("raycosttune.tune.setup.cluster_nodes", lambda: [{"CPU": 4.0}])
+    ray_tune = suggest_with_workers(tmp_path, tune.choice([4, 1]), {"CPU": 2.0})
+    (trial,) = ray_tune.trials
+    assert trial.config["num_workers"] == 4
+    assert ray_tune.start() is None
+    assert trial.status == Trial.TERMINATED
+    assert ray_tune.suggest().config["num_workers"] == 1
+
+
+def test_a_cluster_that_holds_no_worker_count_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("raycosttune.tune.setup.cluster_nodes", lambda: [{"CPU": 4.0}])
+    with pytest.raises(InvalidSpaceError, match="at most 2"):
+        suggest_with_workers(tmp_path, 4, {"CPU": 2.0})
+    with pytest.raises(InvalidSpaceError, match="must fit on a node"):
+        suggest_with_workers(tmp_path, 4, {"CPU": 8.0})
 
 
 def test_the_workers_of_the_trainable_are_adopted(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from raycosttune.core.observation import EndCause
 from raycosttune.core.plan import NoPlan
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError, InvalidStateError
 from raycosttune.tune.plan import TunePlan
-from raycosttune.tune.search import CostAwareSearch, innermost
+from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.wrapper import unwrapped
 from tests.tune.fakes import GOAL, FakeTune
 
 SPACE = {
@@ -144,7 +145,7 @@ def test_more_than_the_limit_never_run(tmp_path: Path) -> None:
     search = CostAwareSearch(GOAL, max_concurrent=3)
     limiter = ConcurrencyLimiter(search, max_concurrent=2)
     ray_tune = FakeTune(limiter, tmp_path, SPACE)
-    assert innermost(limiter) is search
+    assert unwrapped(limiter, CostAwareSearch) is search
     assert ray_tune.suggest().config
     assert ray_tune.suggest().config
     assert ray_tune.suggest() is None
@@ -256,8 +257,36 @@ def test_restoring_a_damaged_file_never_raises(
         search.restore(str(path))
     assert len(caplog.records) == 1
     assert not path.exists()
-    assert (tmp_path / "state.pkl.damaged-1").read_bytes() == content
+    assert (tmp_path / "state.pkl.kept-1").read_bytes() == content
     search.restore(str(path))
+
+
+def test_a_session_that_cannot_be_read_is_kept_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state.pkl"
+    search = CostAwareSearch(GOAL)
+    FakeTune(search, tmp_path, SPACE).suggest()
+    search.save(str(path))
+    state = json.loads(path.read_text())
+    state["session"]["version"] = 99
+    path.write_text(json.dumps(state))
+    restored = CostAwareSearch(GOAL)
+    restored.restore(str(path))
+    assert restored.session.records == {}
+    assert "version 1, got 99" in caplog.text
+    assert path.with_name("state.pkl.kept-1").exists()
+
+
+def test_a_search_without_its_scheduler_warns_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    search = CostAwareSearch(GOAL)
+    FakeTune(search, tmp_path, SPACE)
+    search.suggest("a")
+    search.on_trial_result("a", {"accuracy": 0.1, "training_iteration": 1})
+    search.on_trial_result("a", {"accuracy": 0.2, "training_iteration": 2})
+    assert len([r for r in caplog.records if "no CostAwareScheduler" in r.message]) == 1
 
 
 def test_a_search_is_saved_before_it_has_a_space(tmp_path: Path) -> None:

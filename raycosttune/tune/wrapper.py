@@ -1,0 +1,22 @@
+"""What is inside Tune's wrappers of a searcher."""
+
+from typing import TypeVar
+
+Kind = TypeVar("Kind")
+
+
+def unwrapped(searcher: object, kind: type[Kind]) -> Kind | None:
+    """Returns the searcher of a kind inside wrappers such as a ConcurrencyLimiter.
+
+    Args:
+        searcher: A searcher, or what holds one as `searcher`.
+        kind: What is looked for.
+
+    Returns:
+        The searcher, None where there is none of the kind.
+    """
+    while not isinstance(searcher, kind):
+        if not hasattr(searcher, "searcher"):
+            return None
+        searcher = searcher.searcher
+    return searcher
