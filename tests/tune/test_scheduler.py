@@ -302,7 +302,7 @@ def test_a_trial_that_the_cluster_cannot_hold_is_ended_before_it_waits(
     assert trial.config["num_workers"] == 4
     assert ray_tune.start() is None
     assert trial.status == Trial.TERMINATED
-    assert ray_tune.suggest().config["num_workers"] == 1
+    assert ray_tune.suggest("t2").config["num_workers"] == 1
 
 
 def test_a_cluster_that_holds_no_worker_count_is_told(
