@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from raycosttune.core.choice import choose_recipe, experiments, nothing_left
 from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric, checked_cost
@@ -163,6 +163,8 @@ class Session:
                 record.reports.append(cleaned)
             case Ended():
                 record.ended = observation
+            case _:
+                assert_never(observation)
         self._known = None
         return True
 
@@ -195,8 +197,9 @@ class Session:
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        choices = self._experiments()
+        choices = [choice for choice in self._experiments() if self._is_affordable(choice)]
         ahead = f"it {choices[0].why}" if choices else nothing_left(self.known)
+        ahead = self._limit() or hopeless(self.known) or ahead
         return explain(self.known, self._why, ahead, self.plan())
 
     def state(self) -> dict[str, Any]:
@@ -219,6 +222,8 @@ class Session:
             records = [record_from_data(data) for data in state["records"]]
             elapsed = float(state["elapsed_seconds"])
             why = {str(key): str(value) for key, value in state["why"].items()}
+        except InvalidStateError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             msg = f"a state must have records, elapsed_seconds and why, got {error!r}"
             raise InvalidStateError(msg) from error
