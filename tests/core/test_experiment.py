@@ -1,0 +1,172 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.experiment import (
+    Experiment,
+    first_experiments,
+    worthwhile_experiments,
+)
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.observation import EndCause, Ended, TrialRecord
+from raycosttune.core.space import Space
+from tests.core.drive import Job, amdahl, goal, spaces, spaces_and_jobs
+
+METRICS = st.sampled_from((NodeHours(), WorkerHours()))
+SMALL = settings(max_examples=40)
+SPACE = Space((1, 2), (64, 128, 256))
+JOB = amdahl(SPACE)
+GOAL = goal(planned_runs=1000)
+
+
+def know(
+    *records: TrialRecord, space: Space = SPACE, goal: Goal = GOAL
+) -> tuple[Knowledge, Incumbent]:
+    known = Knowledge(records, space, goal, WorkerHours())
+    assert known.incumbent is not None
+    return known, known.incumbent
+
+
+def new_recipe(k: int, *, ended: bool = True) -> TrialRecord:
+    cell = SPACE.cells[0]
+    record = JOB.record(GOAL, cell, f"recipe {k}", epochs=1)
+    end = Ended(EndCause.STOPPED) if ended else None
+    return TrialRecord(record.trial_id, cell, {"lr": float(k)}, k, record.reports, end)
+
+
+@SMALL
+@given(space=spaces(), cost=METRICS, deadline=st.none() | st.floats(1, 1e6), recipes=st.booleans())
+def test_before_anything_is_known_every_cell_may_be_first(
+    space: Space, cost: CostMetric, deadline: float | None, recipes: bool
+) -> None:
+    known = Knowledge([], space, goal(deadline_seconds=deadline), cost)
+    first = first_experiments(known, recipes=recipes)
+    assert first
+    assert {experiment.allocation for experiment in first} <= set(space.cells)
+    if deadline is None:
+        assert len(first) == len(space.cells)
+    for experiment in first:
+        assert experiment.recipe == (None if recipes else "{}")
+        assert 0 < experiment.price < math.inf
+        assert 0 < experiment.seconds < math.inf
+
+
+@SMALL
+@given(table=spaces_and_jobs(), data=st.data())
+def test_no_cell_runs_twice_with_one_recipe(table: tuple[Space, Job], data: st.DataObject) -> None:
+    space, job = table
+    begun = data.draw(st.sets(st.sampled_from(space.cells)))
+    records = [job.record(GOAL, cell, str(cell), epochs=1) for cell in sorted(begun)]
+    known = Knowledge(records, space, goal(target=2.0), NodeHours())
+    first = {experiment.allocation for experiment in first_experiments(known, recipes=False)}
+    assert first == set(space.cells) - begun
+
+
+def test_a_cell_that_failed_before_a_report_may_run_again() -> None:
+    failed = TrialRecord("t", SPACE.cells[0], {}, 0, [], Ended(EndCause.FAILED))
+    known = Knowledge([failed], SPACE, GOAL, NodeHours())
+    first = {experiment.allocation for experiment in first_experiments(known, recipes=False)}
+    assert first == set(SPACE.cells)
+
+
+def test_cells_that_cannot_meet_the_deadline_are_left_out() -> None:
+    limits = goal(deadline_seconds=60)
+    job = Job(dict.fromkeys(SPACE.cells, 1.0), amdahl(SPACE).epochs, startup_seconds=61)
+    records = [job.record(limits, SPACE.cells[0], "t", epochs=1)]
+    known = Knowledge(records, SPACE, limits, NodeHours())
+    assert first_experiments(known, recipes=True) == []
+    slow = Job(dict.fromkeys(SPACE.cells, 1e5), amdahl(SPACE).epochs)
+    records = [slow.record(limits, SPACE.cells[0], "t", epochs=1)]
+    known = Knowledge(records, SPACE, limits, NodeHours())
+    assert first_experiments(known, recipes=True) == []
+
+
+@SMALL
+@given(
+    table=spaces_and_jobs(),
+    data=st.data(),
+    cost=METRICS,
+    planned=st.sampled_from((2, 10, 1000)),
+    recipes=st.booleans(),
+)
+def test_what_is_worthwhile_pays_in_order_and_is_not_known(
+    table: tuple[Space, Job], data: st.DataObject, cost: CostMetric, planned: int, recipes: bool
+) -> None:
+    space, job = table
+    whole = data.draw(st.sets(st.sampled_from(space.cells), min_size=1))
+    limits = goal(planned_runs=planned)
+    known = Knowledge([job.record(limits, cell, str(cell)) for cell in whole], space, limits, cost)
+    assert known.incumbent is not None
+    ranked = worthwhile_experiments(known, known.incumbent, recipes=recipes)
+    values = [experiment.value for experiment in ranked]
+    assert values == sorted(values, reverse=True)
+    assert all(value > 0 for value in values)
+    measured = {other.allocation for other in known.measured}
+    for experiment in ranked:
+        assert math.isfinite(experiment.price)
+        assert experiment.saving <= known.remaining_runs * known.incumbent.cost.mid
+        assert (experiment.recipe is None) is (experiment.allocation in measured)
+        assert recipes or experiment.recipe is not None
+
+
+def test_a_batch_that_is_being_learned_is_not_learned_twice() -> None:
+    whole = JOB.record(GOAL, SPACE.cells[2], "whole")
+    live = TrialRecord("live", SPACE.cells[0], {}, 1)
+    known, incumbent = know(whole, live)
+    ranked = worthwhile_experiments(known, incumbent, recipes=False)
+    before = worthwhile_experiments(*know(whole), recipes=False)
+    assert 64 in {e.allocation.batch_size for e in before}
+    assert {e.allocation.batch_size for e in ranked} == {128, 256}
+
+
+def test_one_new_recipe_is_tried_at_a_time() -> None:
+    whole = JOB.record(GOAL, SPACE.cells[0], "whole")
+    ended, live = (new_recipe(1, ended=ended) for ended in (True, False))
+    assert None in {e.recipe for e in worthwhile_experiments(*know(whole, ended), recipes=True)}
+    assert None not in {e.recipe for e in worthwhile_experiments(*know(whole, live), recipes=True)}
+
+
+def test_each_recipe_that_lost_makes_another_less_promising() -> None:
+    whole = JOB.record(GOAL, SPACE.cells[0], "whole")
+
+    def saving(lost: int) -> float:
+        records = [whole, *(new_recipe(k) for k in range(lost))]
+        ranked = worthwhile_experiments(*know(*records), recipes=True)
+        return sum(experiment.saving for experiment in ranked if experiment.recipe is None)
+
+    savings = [saving(lost) for lost in (1, 4, 12)]
+    assert savings[0] > savings[1] > savings[2]
+
+
+@given(price=st.floats(0, 1e6), saving=st.floats(0, 1e6))
+def test_a_value_is_the_saving_beyond_the_price(price: float, saving: float) -> None:
+    assert Experiment(SPACE.cells[0], None, price, saving, 1.0, "").value == saving - price
+
+
+def test_an_experiment_says_why() -> None:
+    known, incumbent = know(JOB.record(GOAL, SPACE.cells[0], "whole"))
+    for experiment in worthwhile_experiments(known, incumbent, recipes=True):
+        what = "tries another recipe" if experiment.recipe is None else "tries the best recipe here"
+        assert experiment.why.startswith(f"{what} and is expected to save ")
+        assert f"worker-hours over {known.remaining_runs} runs for " in experiment.why
+    first = first_experiments(Knowledge([], SPACE, GOAL, WorkerHours()), recipes=False)
+    assert first[0].why == "reaches the target in time with an estimated chance of 100%"
+
+
+def test_a_cell_with_fewer_workers_is_preferred_where_workers_cost_and_time_does_not() -> None:
+    known = Knowledge([], SPACE, GOAL, WorkerHours())
+    assert first_experiments(known, recipes=False)[0].allocation.workers == 1
+    tight = Knowledge([], SPACE, GOAL, NodeHours())
+    assert first_experiments(tight, recipes=False)[0].allocation.workers == 2
+
+
+@pytest.mark.parametrize("planned", [2, 100])
+def test_more_planned_runs_make_more_worthwhile(planned: int) -> None:
+    record = JOB.record(GOAL, SPACE.cells[2], "whole")
+    few = worthwhile_experiments(*know(record, goal=goal(planned_runs=planned)), recipes=True)
+    more = worthwhile_experiments(*know(record, goal=goal(planned_runs=10 * planned)), recipes=True)
+    assert {(e.allocation, e.recipe) for e in few} <= {(e.allocation, e.recipe) for e in more}

@@ -1,0 +1,112 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raycosttune.core.cost import WorkerHours
+from raycosttune.core.experiment import Experiment
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.limits import FAILURES_AT_START, hopeless, is_affordable, reached_limit
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.space import Space
+from tests.core.drive import Job, goal
+
+SPACE = Space((1,), (64, 128))
+CELL, OTHER = SPACE.cells
+JOB = Job({CELL: 360.0, OTHER: 360.0}, {64: 10.0, 128: 10.0})  # 1 worker-hour a run
+AMOUNTS = st.floats(0, 100)
+FAILED = TrialRecord("f", CELL, {}, 0, [], Ended(EndCause.FAILED))
+
+
+def know(*records: TrialRecord, goal: Goal | None = None) -> Knowledge:
+    return Knowledge(records, SPACE, goal or Goal(target=1.0, mode="max"), WorkerHours())
+
+
+def run(price: float, seconds: float) -> Experiment:
+    return Experiment(CELL, "{}", price, 5.0, seconds, "pays")
+
+
+@given(
+    budget=st.none() | st.floats(0.1, 100),
+    deadline=st.none() | st.floats(0.1, 100),
+    spent=AMOUNTS,
+    elapsed=AMOUNTS,
+)
+def test_a_limit_is_named_exactly_when_it_is_reached(
+    budget: float | None, deadline: float | None, spent: float, elapsed: float
+) -> None:
+    known = know(goal=goal(sweep_budget=budget, sweep_deadline_seconds=deadline))
+    reason = reached_limit(known, spent=spent, elapsed_seconds=elapsed)
+    is_late, is_spent = elapsed >= (deadline or math.inf), spent >= (budget or math.inf)
+    assert bool(reason) is (is_late or is_spent)
+    if is_late:
+        assert reason == f"the sweep's deadline of {deadline:g} s is reached"
+    elif is_spent:
+        assert reason == f"the sweep's budget of {budget:g} worker-hours is spent"
+
+
+@given(budget=st.floats(0.1, 100), spent=AMOUNTS, price=AMOUNTS, elapsed=AMOUNTS, seconds=AMOUNTS)
+def test_a_run_is_affordable_where_both_limits_outlast_it(
+    budget: float, spent: float, price: float, elapsed: float, seconds: float
+) -> None:
+    limits = goal(sweep_budget=budget, sweep_deadline_seconds=50)
+    known = know(JOB.record(limits, CELL, "t"), goal=limits)
+    fits = spent + price <= budget and elapsed + seconds <= 50
+    answer = is_affordable(known, run(price, seconds), spent=spent, elapsed_seconds=elapsed)
+    assert answer is fits
+
+
+def test_without_limits_everything_is_affordable() -> None:
+    known = know(JOB.record(goal(), CELL, "t"))
+    assert is_affordable(known, run(1e9, 1e9), spent=1e9, elapsed_seconds=1e9)
+
+
+def test_the_first_run_is_affordable_whatever_it_may_cost() -> None:
+    limits = goal(sweep_budget=1, sweep_deadline_seconds=1)
+    assert is_affordable(know(goal=limits), run(1e9, 1e9), spent=0, elapsed_seconds=0)
+
+
+def test_what_the_live_trials_will_still_cost_is_set_aside() -> None:
+    limits = goal(sweep_budget=3)
+    done = JOB.record(limits, CELL, "done")
+    begun = JOB.record(limits, OTHER, "begun", epochs=4)  # 0.4 of 1 worker-hour
+    live = TrialRecord("live", OTHER, {}, 1, begun.reports)
+
+    def affords(price: float, record: TrialRecord) -> bool:
+        known = know(done, record, goal=limits)
+        return is_affordable(known, run(price, 1), spent=1.4, elapsed_seconds=0)
+
+    assert affords(0.99, live)
+    assert not affords(1.01, live)
+    assert affords(1.59, begun)
+
+
+def test_live_trials_set_nothing_aside_before_a_cost_is_known() -> None:
+    limits = goal(sweep_budget=3)
+    live = TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 360.0)])
+    known = know(live, goal=limits)
+    assert is_affordable(known, run(2.9, 1), spent=0.1, elapsed_seconds=0)
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_a_sweep_whose_first_trials_all_fail_is_hopeless(count: int) -> None:
+    reason = hopeless(know(*[FAILED] * count))
+    assert bool(reason) is (count >= FAILURES_AT_START)
+    if reason:
+        assert reason == f"the first {count} trials ended without a report: see their errors"
+
+
+def test_one_report_keeps_a_failing_sweep_alive_until_it_tried_enough() -> None:
+    reported = TrialRecord("r", CELL, {}, 0, [Report(1.0, 0.0, 1.0)], Ended(EndCause.FAILED))
+    most = 2 * len(SPACE.cells) + 3
+    assert hopeless(know(*[FAILED] * (most - 2), reported)) == ""
+    reason = hopeless(know(*[FAILED] * (most - 1), reported))
+    assert reason == f"{most} trials did not reach the target by the deadline"
+
+
+def test_a_live_trial_or_a_success_is_hope() -> None:
+    live = TrialRecord("live", CELL, {}, 1)
+    assert hopeless(know(*[FAILED] * 9, live)) == ""
+    assert hopeless(know(*[FAILED] * 9, JOB.record(goal(), OTHER, "done"))) == ""

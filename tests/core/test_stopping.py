@@ -1,0 +1,138 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.space import Space
+from raycosttune.core.stopping import decide
+from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
+
+METRICS = st.sampled_from((NodeHours(), WorkerHours()))
+SPACE = Space((1, 2), (64, 128))
+CELL, OTHER = SPACE.cells[:2]
+JOB = amdahl(SPACE)
+GOAL = goal()
+
+
+def running(*reports: Report) -> TrialRecord:
+    return TrialRecord("live", CELL, {}, 1, list(reports))
+
+
+def judge(record: TrialRecord, *others: TrialRecord, goal: Goal = GOAL) -> Decision:
+    return decide(Knowledge([*others, record], SPACE, goal, WorkerHours()), record)
+
+
+def cause(decision: Decision) -> StopCause | None:
+    return decision.cause if isinstance(decision, Stop) else None
+
+
+def test_a_trial_that_has_shown_nothing_goes_on() -> None:
+    assert judge(running()) == Continue()
+    assert judge(running(Report(1.0, 0.0, 10.0))) == Continue()
+
+
+@given(st.lists(st.none() | st.floats(-2, 2), min_size=1, max_size=5))
+def test_a_trial_stops_once_any_report_of_its_run_reached_the_target(
+    values: list[float | None],
+) -> None:
+    record = running(*(Report(k + 1.0, value, 1.0) for k, value in enumerate(values)))
+    is_reached = any(value is not None and value >= 1 for value in values)
+    assert (cause(judge(record)) is StopCause.REACHED) is is_reached
+
+
+@pytest.mark.parametrize(("epochs", "expected"), [(2, None), (3, StopCause.EPOCHS)])
+def test_a_trial_stops_after_the_most_epochs(epochs: int, expected: StopCause | None) -> None:
+    record = running(*(Report(float(k), 0.0, 1.0) for k in range(1, epochs + 1)))
+    decision = judge(record, goal=goal(max_epochs=3))
+    assert cause(decision) is expected
+    if isinstance(decision, Stop):
+        assert decision.why == "not at the target after 3 epochs"
+
+
+def test_the_target_in_the_last_epoch_counts() -> None:
+    record = running(Report(1.0, 0.0, 1.0), Report(2.0, 1.0, 1.0))
+    assert cause(judge(record, goal=goal(max_epochs=2))) is StopCause.REACHED
+
+
+@settings(max_examples=60)
+@given(table=spaces_and_jobs(), data=st.data(), cost=METRICS)
+def test_no_run_that_would_meet_the_deadline_is_stopped_for_it(
+    table: tuple[Space, Job], data: st.DataObject, cost: CostMetric
+) -> None:
+    space, job = table
+    cell = data.draw(st.sampled_from(space.cells))
+    limits = goal(deadline_seconds=job.seconds(cell) * 1.001)
+    others = data.draw(st.sets(st.sampled_from(space.cells)))
+    records = [job.record(limits, other, str(other)) for other in sorted(others)]
+    live = TrialRecord("live", cell, {}, 1)
+    for epoch in range(1, job.needed(cell, {})):
+        live.reports.append(job.report(limits, cell, {}, epoch))
+        decision = decide(Knowledge([*records, live], space, limits, cost), live)
+        assert cause(decision) in (None, StopCause.COST)
+
+
+def test_a_run_beyond_its_deadline_is_stopped() -> None:
+    reports = [Report(float(k), 0.0, 10.0) for k in range(1, 6)]
+    tight, loose = goal(deadline_seconds=55), goal(deadline_seconds=65)
+    decision = judge(running(*reports), goal=tight)
+    assert cause(decision) is StopCause.DEADLINE
+    assert isinstance(decision, Stop)
+    assert decision.why == "can't reach the target within 55 s: 50 s have passed"
+    assert judge(running(*reports), goal=loose) == Continue()
+
+
+@settings(max_examples=60)
+@given(table=spaces_and_jobs(), data=st.data(), cost=METRICS, planned=st.integers(1, 50))
+def test_a_run_is_cut_for_its_cost_only_where_finishing_it_cannot_pay(
+    table: tuple[Space, Job], data: st.DataObject, cost: CostMetric, planned: int
+) -> None:
+    space, job = table
+    limits = goal(planned_runs=planned)
+    best, cell = (data.draw(st.sampled_from(space.cells)) for _ in range(2))
+    done = job.record(limits, best, "done")
+    live = TrialRecord("live", cell, {}, 1)
+    needed = job.needed(cell, {})
+    live.reports.extend(job.report(limits, cell, {}, k) for k in range(1, max(needed // 2, 2)))
+    known = Knowledge([done, live], space, limits, cost)
+    assert known.incumbent is not None
+    if cause(decide(known, live)) is not StopCause.COST:
+        return
+    batch = [other for other in space.cells if other.batch_size == cell.batch_size]
+    oracle = min(cost(other, job.seconds(other)) for other in batch)
+    saving = (planned - 1) * (known.incumbent.cost.mid - oracle)
+    left = cost(cell, job.epoch_seconds[cell] * max(needed - live.epoch, 1))
+    assert saving <= left * 1.25
+
+
+def test_a_run_that_cannot_save_what_it_costs_says_so() -> None:
+    dear = Job({CELL: 10.0, OTHER: 10.0}, {64: 5.0, 128: 10.0})
+    reports = [dear.report(GOAL, OTHER, {}, epoch) for epoch in range(1, 10)]
+    live = TrialRecord("live", OTHER, {}, 1, reports)
+    decision = judge(live, dear.record(GOAL, CELL, "done"))
+    assert cause(decision) is StopCause.COST
+    assert isinstance(decision, Stop)
+    assert "worker-hours where 0.0139 are known to do" in decision.why
+    assert decision.why.endswith("finishing it costs more than it can save")
+
+
+def test_a_cheaper_run_goes_on() -> None:
+    cheap = Job({CELL: 500.0, OTHER: 5.0}, {64: 5.0, 128: 6.0})
+    live = TrialRecord("live", OTHER, {}, 1, [cheap.report(GOAL, OTHER, {}, 1)])
+    assert judge(live, cheap.record(GOAL, CELL, "done")) == Continue()
+
+
+def test_a_run_that_resumed_behind_its_last_report_goes_on() -> None:
+    reports = [Report(float(k), 0.0, 10.0) for k in range(1, 6)]
+    record = running(*reports, Report(4.0, 0.0, 10.0, attempt=2))
+    assert judge(record, goal=goal(deadline_seconds=90)) == Continue()
+
+
+def test_the_incumbents_own_run_is_not_stopped_for_its_cost() -> None:
+    done = JOB.record(GOAL, CELL, "done")
+    beyond = [*done.reports, Report(done.epoch + 1, 0.0, 1.0)]
+    live = TrialRecord("live", CELL, {}, 1, beyond)
+    assert cause(judge(live)) is StopCause.REACHED
