@@ -15,7 +15,8 @@ from ray.util.placement_group import PlacementGroup
 
 logger = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
-LAST_SWEEPS_SECONDS = (1.0, 2.0, 3.0, 4.0)
+AFTER_STOP_EVERY_SECONDS = 0.5
+AFTER_STOP_SECONDS = 10.0
 NO_CREATOR = 0xFF
 
 
@@ -29,11 +30,13 @@ class Collector:
     def __init__(self) -> None:
         """Starts with a sweep due at once."""
         self._swept_at = -EVERY_SECONDS
+        self._sweep_until = 0.0
+        self._thread: threading.Thread | None = None
         self._is_broken = False
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves this process's clock out of a pickle."""
-        return {"_swept_at": -EVERY_SECONDS, "_is_broken": False}
+        """Leaves this process's clock and thread out of a pickle."""
+        return dict(Collector().__dict__)
 
     def sweep_if_due(self) -> None:
         """Removes orphaned groups unless that was done a moment ago."""
@@ -63,16 +66,21 @@ class Collector:
         return len(groups)
 
     def sweep_after_stop(self) -> None:
-        """Sweeps a few times in the background, while the stopped actors die."""
-        if not self._is_broken:
-            threading.Thread(target=self._sweep_for_a_while, daemon=True).start()
+        """Sweeps often for a while, in the background, as the stopped actors die.
+
+        The next trial waits for these workers, and after the last trial nobody else sweeps.
+        """
+        self._sweep_until = time.monotonic() + AFTER_STOP_SECONDS
+        if self._is_broken or (self._thread is not None and self._thread.is_alive()):
+            return
+        self._thread = threading.Thread(target=self._sweep_for_a_while, daemon=True)
+        self._thread.start()
 
     def _sweep_for_a_while(self) -> None:
-        for seconds in LAST_SWEEPS_SECONDS:
-            time.sleep(seconds)
-            if self._is_broken or not ray.is_initialized():
-                return
-            self.sweep()
+        while time.monotonic() < self._sweep_until and ray.is_initialized():
+            time.sleep(AFTER_STOP_EVERY_SECONDS)
+            if not self._is_broken:
+                self.sweep()
 
 
 def orphaned_groups() -> list[PlacementGroup]:

@@ -4,12 +4,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ray import tune
 from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
 from raycosttune.core.goal import Goal
+from raycosttune.core.observation import Report
+from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.rows import run_header_row, run_report_row
 from raycosttune.tune.scheduler import CostAwareScheduler
+from raycosttune.tune.search import CostAwareSearch
 
+SPACE = {"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([32, 64]), "seed": 1}
 GOAL = Goal(metric="accuracy", mode="max", target=0.9)
 
 
@@ -125,3 +131,28 @@ class FakeTune:
         else:
             self.searcher.on_trial_complete(trial_id=trial.trial_id, result=None, error=True)
             trial.status = Trial.ERROR
+
+
+def begin(folder: Path, trials: int = 1) -> tuple[FakeTune, list[FakeTrial]]:
+    ray_tune = FakeTune(CostAwareSearch(GOAL, max_concurrent=4), folder, SPACE)
+    started = [ray_tune.suggest() for _ in range(trials)]
+    while ray_tune.start() is not None:
+        pass
+    return ray_tune, started
+
+
+def session_of(ray_tune: FakeTune) -> Any:
+    return ray_tune.searcher.session  # type: ignore[attr-defined]
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    return read_journal(folder / "raycosttune" / "journal.jsonl")
+
+
+def write_run(folder: Path, trial_id: str, rows: list[tuple[int, int, float]]) -> None:
+    """Writes a run's own journal with rows of attempt, epoch and accuracy."""
+    own = Journal(folder / "raycosttune" / "trials" / f"{trial_id}.jsonl")
+    own.append(run_header_row(trial_id))
+    for attempt, epoch, accuracy in rows:
+        report = Report(float(epoch), None, 1.0, 0.0, attempt, "/c")
+        own.append(run_report_row(trial_id, report, {"accuracy": accuracy}))

@@ -1,0 +1,121 @@
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ray.tune.experiment import Trial
+
+from raycosttune.core.observation import EndCause
+from raycosttune.tune.search import CostAwareSearch
+from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
+
+
+def restore(folder: Path, state: Path) -> FakeTune:
+    """Goes on with a new search and scheduler, as Tuner.restore does."""
+    search = CostAwareSearch(GOAL, max_concurrent=4)
+    search.restore(str(state))
+    return FakeTune(search, folder)
+
+
+def test_no_ended_trial_works_again_after_a_restore(tmp_path: Path) -> None:
+    ray_tune, (ended, running) = begin(tmp_path, trials=2)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    ray_tune.report(running, accuracy=0.2, epoch=1)
+    ray_tune.report(ended, accuracy=0.3, epoch=1)
+    ray_tune.report(ended, accuracy=0.95, epoch=2)
+    spent = session_of(ray_tune).spent
+    again = restore(tmp_path, state)
+    for old in (ended, running):
+        again.add(FakeTrial(old.trial_id, old.config, tmp_path))
+    chosen = again.start()
+    assert chosen is not None
+    assert chosen.trial_id == running.trial_id
+    closed = again.trials[0]
+    assert closed.status == Trial.TERMINATED
+    assert closed.last_result["accuracy"] == 0.95
+    assert closed.storage.trial_dir_name is not None
+    assert session_of(again).spent == spent
+    again.report(chosen, accuracy=0.1, epoch=1)
+    record = session_of(again).records[running.trial_id]
+    assert [(report.attempt, report.epoch) for report in record.reports] == [(1, 1.0), (2, 1.0)]
+
+
+def test_a_trial_at_the_target_whose_end_was_lost_is_ended_unrun(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    write_run(tmp_path, trial.trial_id, [(1, 1, 0.95)])
+    again = restore(tmp_path, state)
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert again.start() is None
+    record = session_of(again).records[trial.trial_id]
+    assert record.ended.cause is EndCause.REACHED
+    assert record.ended.seconds == 0
+
+
+def test_trials_that_tune_forgot_are_handed_out_again(tmp_path: Path) -> None:
+    ray_tune, (known, ended, live) = begin(tmp_path, trials=3)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    ray_tune.report(ended, accuracy=0.3, epoch=1)
+    ray_tune.finish(ended)
+    ray_tune.report(live, accuracy=0.2, epoch=1)
+    for _ in range(2):  # killed again before Tune has saved the new ids
+        again = restore(tmp_path, state)
+        again.add(FakeTrial(known.trial_id, known.config, tmp_path))
+        first, second = again.suggest("new-1"), again.suggest("new-2")
+        assert [first.config, second.config] == [ended.config, live.config]
+        again.start()
+        assert first.status == Trial.TERMINATED
+        assert second.status == Trial.PENDING
+    again.start()
+    again.report(second, accuracy=0.2, epoch=1)
+    record = session_of(again).records[live.trial_id]
+    assert [report.attempt for report in record.reports] == [1, 2]
+    assert len(session_of(again).records) == 3
+
+
+def test_a_damaged_state_is_rebuilt_from_the_journal(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.95, epoch=1)
+    (tmp_path / "state.json").write_text("{")
+    again = restore(tmp_path, tmp_path / "state.json")
+    again.search_alg._experiment = SimpleNamespace(spec={"config": SPACE})
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).records == session_of(ray_tune).records
+    assert again.start() is None
+
+
+def test_an_unreadable_journal_is_kept_and_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "raycosttune" / "journal.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"row": "header", "version": 99}\n')
+    with caplog.at_level(logging.ERROR):
+        begin(tmp_path)
+    assert "99" in caplog.text
+    assert [row["row"] for row in journal(tmp_path)] == ["header", "asked"]
+    assert path.with_name("journal.jsonl.kept-1").exists()
+
+
+def test_the_journal_of_an_earlier_sweep_in_the_same_folder_is_kept_aside(tmp_path: Path) -> None:
+    begin(tmp_path)
+    ray_tune = FakeTune(CostAwareSearch(GOAL, max_concurrent=4), tmp_path, SPACE)
+    trial = ray_tune.suggest("another")
+    assert list(session_of(ray_tune).records) == ["another"]
+    assert [row.get("trial_id") for row in journal(tmp_path)] == [None, "another"]
+    assert (tmp_path / "raycosttune" / "journal.jsonl.kept-1").exists()
+    ray_tune.start()
+    assert ray_tune.report(trial, accuracy=0.95, epoch=1) == "STOP"
+
+
+def test_a_journal_is_this_sweep_s_where_it_knows_the_trial(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.95, epoch=1)
+    search = CostAwareSearch(GOAL)
+    again = FakeTune(search, tmp_path, SPACE)
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert again.start() is None
+    assert search.session.records == session_of(ray_tune).records
