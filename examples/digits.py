@@ -85,12 +85,12 @@ def network(width: int) -> nn.Module:
 
 
 def train_loop(config: dict[str, Any]) -> None:
-    """Trains until the run is stopped, `MAX_EPOCHS` are done or `config["target"]` is reached.
+    """Trains until the run is stopped, its epochs are done or its own target is reached.
 
     Args:
         config: `batch_size` (global) and `lr` (for that batch); optionally `width` of the
-            network, `seed` of its weights and of the order of samples, and `target`, an
-            accuracy at which the loop ends by itself.
+            network, `seed` of its weights and of the order of samples, `epochs` to train at
+            most, and `target`, an accuracy at which the loop ends by itself.
     """
     torch.set_num_threads(1)
     seed = config.get("seed", 0)
@@ -98,7 +98,7 @@ def train_loop(config: dict[str, Any]) -> None:
     training, held_out = load()
     model = prepare_model(network(config.get("width", WIDTH)))
     optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"], momentum=0.9)
-    for epoch in range(resume(model, optimizer) + 1, MAX_EPOCHS + 1):
+    for epoch in range(resume(model, optimizer) + 1, config.get("epochs", MAX_EPOCHS) + 1):
         train_epoch(model, optimizer, training, config["batch_size"], seed * 1000 + epoch)
         accuracy = evaluate(model, held_out)
         with saved(model, optimizer, epoch) as checkpoint:
