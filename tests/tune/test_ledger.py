@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+
+from raycosttune.core.session import Session
+from raycosttune.core.space import Space
+from raycosttune.results.journal import read_journal
+from raycosttune.tune.ledger import Ledger, kept_aside, run_journal
+from tests.tune.fakes import GOAL
+
+
+def make_session() -> Session:
+    return Session(Space((1, 2), (32,)), GOAL, clock=lambda: 0.0)
+
+
+def test_rows_wait_until_the_folder_is_known(tmp_path: Path) -> None:
+    ledger, session = Ledger(), make_session()
+    session.ask("a")
+    ledger.asked(session, "a")
+    assert ledger.run_reports("a", "accuracy") == []
+    assert ledger.open(tmp_path, session, trial_id="a", is_restored=False) == {}
+    assert ledger.open(tmp_path, session, trial_id="b", is_restored=False) == {}
+    rows = read_journal(tmp_path / "raycosttune" / "journal.jsonl")
+    assert [row["row"] for row in rows] == ["header", "asked"]
+
+
+def test_a_search_in_a_second_folder_takes_everything_along(tmp_path: Path) -> None:
+    ledger, session = Ledger(), make_session()
+    session.ask("a")
+    for name in ("one", "two"):
+        ledger.open(tmp_path / name, session, trial_id="a", is_restored=False)
+        rows = read_journal(tmp_path / name / "raycosttune" / "journal.jsonl")
+        assert [row["row"] for row in rows] == ["header", "asked"]
+
+
+def test_an_unreadable_run_journal_holds_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger = Ledger()
+    ledger.open(tmp_path, make_session(), trial_id="a", is_restored=False)
+    path = run_journal(tmp_path, "a")
+    path.parent.mkdir()
+    path.write_text('{"row": "report"}\n')
+    assert ledger.run_reports("a", "accuracy") == []
+    assert "can't be read" in caplog.text
+
+
+def test_files_are_kept_under_free_names(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    for number in (1, 2):
+        path.write_text(str(number))
+        assert kept_aside(path) == tmp_path / f"state.json.kept-{number}"
+    assert kept_aside(path) == path
+    assert not path.exists()

@@ -1,0 +1,77 @@
+from typing import Any
+
+from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.space import Allocation
+from raycosttune.train import keys
+from raycosttune.tune.result import ResultReader
+
+
+def make_record(*epochs: float) -> TrialRecord:
+    record = TrialRecord("a", Allocation(1, 32), {}, 0)
+    record.reports.extend(Report(epoch, 0.5, 1.0) for epoch in epochs)
+    return record
+
+
+def result(iteration: int, **values: Any) -> dict[str, Any]:
+    return {"training_iteration": iteration, "time_this_iter_s": 2.0, "loss": 0.5, **values}
+
+
+def test_the_same_result_is_read_once() -> None:
+    reader, record = ResultReader(), make_record()
+    reader.begin(record, 0.0)
+    assert not reader.is_repeated(record, result(1))
+    reader.read("a", result(1), "loss", None, 3.0)
+    assert reader.is_repeated(record, result(1))
+    assert reader.is_repeated(record, result(1, done=True))
+    assert not reader.is_repeated(record, result(2))
+
+
+def test_a_start_that_reports_nothing_repeats_the_one_before_at_its_end() -> None:
+    reader, record = ResultReader(), make_record(1.0, 2.0)
+    reader.begin(record, 0.0)
+    assert reader.is_repeated(record, result(2, epoch=2, done=True))
+    assert not reader.is_repeated(record, result(2, epoch=2))
+    assert not reader.is_repeated(record, result(1, epoch=3, done=True))
+
+
+def test_an_unannounced_restart_shows_in_the_iterations() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 0.0)
+    attempts = [reader.read("a", result(i), "loss", None, 0.0).attempt for i in (1, 2, 1, 2)]
+    assert attempts == [1, 1, 2, 2]
+
+
+def test_time_that_no_report_covered_is_paid_by_the_next_one() -> None:
+    reader, record = ResultReader(), make_record()
+    reader.begin(record, 10.0)
+    reader.read("a", result(1), "loss", None, 12.0)
+    record.reports.append(Report(1.0, 0.5, 2.0))
+    reader.pause("a", 15.0)
+    reader.begin(record, 100.0)
+    report = reader.read("a", result(1), "loss", None, 104.0)
+    assert (report.attempt, report.seconds) == (2, 2.0 + 3.0)
+    assert reader.unpaid_seconds("a", 105.0) == 1.0
+    reader.forget("a")
+    assert reader.unpaid_seconds("a", 105.0) == 0.0
+
+
+def test_a_metered_run_brings_its_own_seconds_and_attempt() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 0.0)
+    metered = {
+        keys.SECONDS: 9.0,
+        keys.STARTUP_SECONDS: 7.0,
+        keys.ATTEMPT: 3,
+        keys.INDEX: 2,
+        keys.CHECKPOINT: "/c",
+    }
+    assert reader.missed("a", result(1, **metered))
+    report = reader.read("a", result(1, epoch=4, **metered), "loss", "/other", 0.0)
+    assert report == Report(4.0, 0.5, 9.0, 7.0, 3, "/c")
+    assert not reader.missed("a", result(2, **{**metered, keys.INDEX: 3}))
+
+
+def test_a_negative_time_costs_nothing() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 0.0)
+    assert reader.read("a", result(1, time_this_iter_s=-1.0), "loss", None, 0.0).seconds == 0
