@@ -116,8 +116,8 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
     except (InvalidStateError, OSError) as error:
         aside = kept_aside(path)
         logger.error(  # noqa: TRY400 - the message says all, a traceback adds nothing
-            "the journal can't be read: %s It is kept as %s; the sweep goes on from what Tune "
-            "knows, and trials that only the journal held will run again.",
+            "the journal can't be read: %s It is kept as %s; the sweep goes on from its "
+            "last saved state, and trials that only the journal held will run again.",
             error,
             aside,
         )

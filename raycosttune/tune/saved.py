@@ -104,7 +104,7 @@ def say_damaged(path: Path, error: Exception) -> None:
     """Keeps a file that can't be read under another name, and says so loudly."""
     logger.error(
         "the saved search can't be read (%s: %s). It is kept as %s; the sweep is rebuilt from "
-        "its journal and from the trials that Tune knows.",
+        "its journal.",
         type(error).__name__,
         error,
         kept_aside(path),

@@ -7,6 +7,7 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
+from ray.tune.utils import flatten_dict
 
 from raycosttune.core.decision import Stop
 from raycosttune.errors import InvalidTrainableError
@@ -57,6 +58,9 @@ class CostAwareScheduler(TrialScheduler):
         if isinstance(factory, (DriverResources, WorkerResources)):
             search.adopt_resources(factory.resources_per_worker)
         search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
+        if trial.status in (Trial.TERMINATED, Trial.ERROR):
+            last = flatten_dict(trial.last_result)
+            search.sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
 
     def on_trial_result(
         self,

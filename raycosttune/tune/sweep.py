@@ -79,6 +79,17 @@ class Sweep:
             self._fill(trial_id, record)
             self._reader.begin(record, time.monotonic())
 
+    def settle(self, trial_id: str, result: Mapping[str, Any], *, is_error: bool) -> None:
+        """Ends a restored trial that Tune knows to be over and no journal does."""
+        record = self.record(trial_id)
+        if record is None or not record.is_live:
+            return
+        logger.warning("the end of %s is in no journal; Tune's last result is taken", trial_id)
+        self._reader.forget(record.trial_id)
+        self.observe(trial_id, {**result, "done": True})
+        self._reader.forget(record.trial_id)
+        self.end(trial_id, is_error=is_error, has_run=True)
+
     def observe(
         self, trial_id: str, result: Mapping[str, Any], checkpoint: str | None = None
     ) -> None:

@@ -119,3 +119,27 @@ def test_a_journal_is_this_sweep_s_where_it_knows_the_trial(tmp_path: Path) -> N
     again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
     assert again.start() is None
     assert search.session.records == session_of(ray_tune).records
+
+
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [(Trial.TERMINATED, EndCause.FINISHED), (Trial.ERROR, EndCause.FAILED)],
+)
+def test_an_end_that_only_tune_knows_is_taken_from_it(
+    tmp_path: Path, status: str, cause: EndCause
+) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.2, epoch=1)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    (tmp_path / "raycosttune" / "journal.jsonl").unlink()
+    again = restore(tmp_path, state)
+    over = FakeTrial(trial.trial_id, trial.config, tmp_path)
+    over.status = status
+    over.last_result = {"training_iteration": 2, "time_this_iter_s": 1.0, "epoch": 2}
+    again.add(over)
+    record = session_of(again).records[trial.trial_id]
+    assert [report.epoch for report in record.reports] == [1.0, 2.0]
+    assert record.ended.cause is cause
+    assert record.ended.seconds == 0
+    assert isinstance(again.suggest("t2"), FakeTrial)
