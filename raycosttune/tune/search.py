@@ -294,4 +294,5 @@ class CostAwareSearch(Searcher):
 
     def _config(self, run: Run) -> Config:
         batch = self.session.space.user_batch(run.allocation)
-        return self.params.config(run.allocation.workers, batch, run.recipe)
+        searched = self.params.config(run.allocation.workers, batch, run.recipe)
+        return merged(self.params.constants, searched) if self._owns_space else searched

@@ -126,7 +126,7 @@ def test_a_search_without_a_space_says_so() -> None:
 def test_the_space_may_be_given_to_the_search(tmp_path: Path) -> None:
     search = CostAwareSearch(GOAL, space=SPACE)
     assert search.estimate().spent == 0
-    assert isinstance(FakeTune(search, tmp_path).suggest().config, dict)
+    assert FakeTune(search, tmp_path).suggest().config["optimizer"]["name"] == "sgd"
     # False makes Tune refuse domains that would stay unresolved in its own config.
     assert search.set_search_properties(None, None, {"seed": 1}) is False
 
