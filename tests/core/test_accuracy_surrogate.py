@@ -206,7 +206,7 @@ def test_a_recipe_that_fails_is_expected_to_need_more_than_it_ran() -> None:
 
 def test_a_censored_larger_batch_teaches_that_small_batches_need_fewer_epochs() -> None:
     first = [reached(64, 10)]
-    both = [*first, Epochs(1024, "a", 80, math.inf)]
+    both = [*first, Epochs(1024, "a", 25, math.inf)]
     assert mean_at(both, "a", 256) > mean_at(first, "a", 256)
 
 

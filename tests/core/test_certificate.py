@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -49,6 +50,18 @@ def test_a_whole_table_leaves_no_gap(table: tuple[Space, Job], cost: CostMetric)
     certificate = certify(known, known.incumbent)
     assert (certificate.gap, certificate.untried) == (0.0, 0)
     assert "nothing untried can be cheaper" in str(certificate)
+
+
+def test_the_gap_is_what_the_bounds_leave_to_the_best_untried_cell() -> None:
+    space = Space((1,), (32, 64))
+    job = Job(dict.fromkeys(space.cells, 10.0), {32: 10.0, 64: 10.0})
+    known = Knowledge([job.record(goal(), space.cells[1], "t")], space, goal(), WorkerHours())
+    assert known.incumbent is not None
+    noise, slack = 0.10 / 3, 0.10  # nine epochs were timed; the slack is the least there is
+    seconds, epochs = 10 * math.exp(-noise - slack), 9 / 2 * math.exp(-slack)
+    certificate = certify(known, known.incumbent)
+    assert certificate.gap == pytest.approx(1 - seconds * epochs / 100, abs=0.01)
+    assert certificate.untried == 1
 
 
 def test_a_later_violation_withdraws_what_a_certificate_promised() -> None:

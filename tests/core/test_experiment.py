@@ -135,8 +135,11 @@ def test_each_recipe_that_lost_makes_another_less_promising() -> None:
 
     def saving(lost: int) -> float:
         records = [whole, *(new_recipe(k) for k in range(lost))]
-        ranked = worthwhile_experiments(*know(*records), recipes=True)
-        return sum(experiment.saving for experiment in ranked if experiment.recipe is None)
+        known, incumbent = know(*records)
+        ranked = worthwhile_experiments(known, incumbent, recipes=True)
+        saved = sum(experiment.saving for experiment in ranked if experiment.recipe is None)
+        assert saved <= known.remaining_runs * incumbent.cost.mid / (lost + 2)
+        return saved
 
     savings = [saving(lost) for lost in (1, 4, 12)]
     assert savings[0] > savings[1] > savings[2]

@@ -119,6 +119,26 @@ def test_a_run_that_cannot_save_what_it_costs_says_so() -> None:
     assert decision.why.endswith("finishing it costs more than it can save")
 
 
+@pytest.mark.parametrize(("planned", "expected"), [(2, StopCause.COST), (100, None)])
+def test_a_small_saving_pays_only_over_many_runs(planned: int, expected: StopCause | None) -> None:
+    job = Job({CELL: 10.0, OTHER: 9.0}, {64: 5.0, 128: 6.0})
+    limits = goal(planned_runs=planned)
+    live = TrialRecord("live", OTHER, {}, 1, [job.report(limits, OTHER, {}, 1)])
+    assert cause(judge(live, job.record(limits, CELL, "done"), goal=limits)) is expected
+
+
+@pytest.mark.parametrize(("deadline", "expected"), [(85, None), (81, StopCause.DEADLINE)])
+def test_only_a_run_that_is_late_at_its_best_is_stopped(
+    deadline: float, expected: StopCause | None
+) -> None:
+    limits = goal(deadline_seconds=deadline, planned_runs=100)
+    job = Job({CELL: 10.0, SPACE.cells[2]: 5.0}, {64: 10.0})
+    done = job.record(limits, SPACE.cells[2], "done")
+    live = TrialRecord("live", CELL, {}, 1, [job.report(limits, CELL, {}, 1)])
+    decision = decide(Knowledge([done, live], SPACE, limits, NodeHours()), live)
+    assert (cause(decision) is StopCause.DEADLINE) is (expected is StopCause.DEADLINE)
+
+
 def test_a_cheaper_run_goes_on() -> None:
     cheap = Job({CELL: 500.0, OTHER: 5.0}, {64: 5.0, 128: 6.0})
     live = TrialRecord("live", OTHER, {}, 1, [cheap.report(GOAL, OTHER, {}, 1)])

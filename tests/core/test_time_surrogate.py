@@ -58,6 +58,14 @@ def test_a_measured_cell_is_predicted_within_its_noise(
         assert abs(math.log(surrogate.predict(cell).mid / seconds[0])) <= width
 
 
+@given(st.floats(1e-3, 1e5))
+def test_what_was_measured_often_outweighs_the_prior(seconds: float) -> None:
+    space = Space((1, 2, 4, 8), (32, 64, 128, 256))
+    cell = space.cells[-1]
+    mid = TimeSurrogate(space, {cell: [seconds] * 30, space.cells[0]: [seconds] * 30}).predict(cell)
+    assert mid.mid == pytest.approx(seconds, rel=1e-2)
+
+
 @SMALL
 @given(spaces_and_jobs())
 def test_a_whole_table_of_the_shape_is_predicted_as_it_is(data: tuple[Space, Job]) -> None:
