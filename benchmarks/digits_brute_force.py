@@ -5,7 +5,7 @@ Usage: python benchmarks/digits_brute_force.py --json FILE [--repeats 3] [--swee
 Every cell is trained to the target at one base rate, several times, through the trainable
 that the sweep uses; then the sweep runs (or is read from an earlier file), and its choice is
 judged by what the cells were measured to cost. The file is written after every run, and a
-second call goes on where the first stopped. Takes about twenty minutes on two idle cores.
+second call goes on where the first stopped. Takes about half an hour on two idle cores.
 """
 
 import argparse

@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 
 TRAINING_SAMPLES = 1437
 MAX_EPOCHS = 60
-WIDTH = 64
+WIDTH = 96
 # One pixel to each side: shifted digits make the task harder and the accuracy smoother.
 SHIFTS = ((0, 0), (0, 1), (1, 0), (0, -1), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
 HELD_OUT_SHIFTS = 5

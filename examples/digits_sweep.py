@@ -32,7 +32,7 @@ def goal(*, smoke: bool = False) -> Goal:
         metric="accuracy",
         mode="max",
         target=0.4 if smoke else 0.97,
-        deadline_seconds=600 if smoke else 120,
+        deadline_seconds=600 if smoke else 180,
         max_epochs=40,
         planned_runs=1 if smoke else 100,
     )
