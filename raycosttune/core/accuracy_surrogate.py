@@ -227,7 +227,7 @@ class AccuracySurrogate:
     def _recipe_sd(self) -> Floats:
         """Deviation of g among recipes: a prior, and what those that reached the target show."""
         reached = [recipe for recipe in self.recipes if self._of(recipe, censored=False)]
-        strength = 3.0
+        strength = 1.0
         squares = np.zeros(len(self._noise_scales))
         if reached:
             offsets = np.array([self._offset(recipe)[0] for recipe in reached])

@@ -74,6 +74,10 @@ class Ended:
     reason: str = ""
     seconds: float = 0.0
 
+    def cleaned(self) -> "Ended":
+        """Returns the end with no seconds where they are no number."""
+        return replace(self, seconds=_amount(self.seconds))
+
 
 Observation = Report | Ended
 

@@ -162,7 +162,7 @@ class Session:
                     return False
                 record.reports.append(cleaned)
             case Ended():
-                record.ended = observation
+                record.ended = observation.cleaned()
             case _:
                 assert_never(observation)
         self._known = None

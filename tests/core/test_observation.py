@@ -75,3 +75,8 @@ def test_a_trial_without_a_report_is_at_epoch_0() -> None:
 
 def test_training_time_is_never_negative() -> None:
     assert Report(1.0, None, 3.0, startup_seconds=5.0).training_seconds == 0.0
+
+
+@given(seconds=ANY)
+def test_a_cleaned_end_was_paid_for_a_number_of_seconds(seconds: float) -> None:
+    assert 0 <= Ended(EndCause.FAILED, seconds=seconds).cleaned().seconds < math.inf

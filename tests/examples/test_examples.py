@@ -28,4 +28,4 @@ def test_an_example_prints_a_plan(example: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]
-    assert "workers, batch" in ran.stdout
+    assert ", batch" in ran.stdout
