@@ -1,6 +1,7 @@
 """Training functions made into what Ray Tune runs."""
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,8 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         )
         from raycosttune.train.meter import Meter  # noqa: PLC0415 - imports Ray Train
 
+        # Train takes one report an interval, 2 s by default: a floor under short epochs.
+        os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")
         trial_id = str(tune.get_context().get_trial_id())
         folder, results = _experiment()
         meter = Meter(trial_id, run_journal(folder, trial_id))
