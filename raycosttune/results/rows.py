@@ -118,7 +118,7 @@ def read_number(value: object) -> float | None:
     if isinstance(value, (bool, str, bytes)) or value is None:
         return None
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]  # refused below
     except (TypeError, ValueError, RuntimeError, OverflowError):
         return None
     return number if math.isfinite(number) else None

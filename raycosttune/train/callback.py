@@ -42,7 +42,7 @@ class MeterReportCallback(TuneReportCallback):
     """
 
     def __init__(self, meter: Meter) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # untyped in Ray
         self._meter = meter
 
     def after_report(
