@@ -1,6 +1,7 @@
 """Epochs to the target over batches and recipes: E(b, h)."""
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,9 +79,14 @@ class AccuracySurrogate:
     """
 
     def __init__(self, batches: Sequence[int], seen: Sequence[Epochs]) -> None:
-        self._seen = tuple(seen)
+        self._at = {batch: k for k, batch in enumerate(sorted({*batches, *_batches(seen)}))}
+        self._runs: dict[str, list[Epochs]] = defaultdict(list)
+        for run in seen:
+            self._runs[run.recipe].append(run)
+        self._bounded: dict[str, tuple[Floats, Floats]] = {}
+        self._floors: dict[str, Floats] = {}
         self._drawn: dict[tuple[str | None, int], Samples] = {}
-        self.recipes = tuple(dict.fromkeys(run.recipe for run in seen))
+        self.recipes = tuple(self._runs)
         self._noise_scales = np.geomspace(min(batches) / 8, max(batches) * 8, 24)
 
     @cached_property
@@ -97,12 +103,18 @@ class AccuracySurrogate:
 
         Repeats at one batch that contradict each other bound the epochs between them.
         """
+        if recipe not in self._bounded:
+            self._bounded[recipe] = self._bound(recipe)
+        low, high = self._bounded[recipe]
+        k = self._at[batch_size]
+        return float(low[k]), float(high[k])
+
+    def _bound(self, recipe: str) -> tuple[Floats, Floats]:
         at, low, high = self._intervals(recipe)
-        to = np.array([float(batch_size)])
+        to = np.array(list(self._at), dtype=np.float64)
         slack = np.where(at[:, None] == to, 0.0, self.slack)
         lower, upper = bounds(low, high, _least(at, to) - slack, _most(at, to) + slack)
-        ends = float(np.exp(lower[0])), float(np.exp(upper[0]))
-        return min(ends), max(ends)
+        return np.exp(np.minimum(lower, upper)), np.exp(np.maximum(lower, upper))
 
     def floor(self, batch_size: int, reference: str) -> float:
         """Bounds from below the epochs that any recipe tried so far needs at a batch.
@@ -110,12 +122,18 @@ class AccuracySurrogate:
         Beside its own runs a recipe is held, by additivity, against `reference` where both
         ran at one batch: what loses to the reference there loses by as much elsewhere.
         """
-        reference_low = self.bounds(reference, batch_size)[0]
+        if reference not in self._floors:
+            self._floors[reference] = self._floor(reference)
+        return float(self._floors[reference][self._at[batch_size]])
+
+    def _floor(self, reference: str) -> Floats:
+        batches = list(self._at)
+        reference_low = np.array([self.bounds(reference, batch)[0] for batch in batches])
         floors = [reference_low]
         for recipe in self.recipes:
-            own = self.bounds(recipe, batch_size)[0]
-            floors.append(max(own, reference_low * self._ratio(recipe, reference)))
-        return min(floors)
+            own = np.array([self.bounds(recipe, batch)[0] for batch in batches])
+            floors.append(np.maximum(own, reference_low * self._ratio(recipe, reference)))
+        return np.asarray(np.min(floors, axis=0), dtype=np.float64)
 
     def samples(self, recipe: str | None, batch_size: int) -> Samples:
         """Samples the epochs to the target at a batch; recipe None is one not yet tried."""
@@ -141,10 +159,11 @@ class AccuracySurrogate:
         return float(np.exp(np.clip(self._posterior @ mean, -50, 50)))
 
     def _of(self, recipe: str | None, *, censored: bool) -> list[Epochs]:
-        return [r for r in self._seen if r.recipe == recipe and r.is_censored is censored]
+        runs = [] if recipe is None else self._runs.get(recipe, [])
+        return [run for run in runs if run.is_censored is censored]
 
     def _intervals(self, recipe: str) -> tuple[Floats, Floats, Floats]:
-        runs = [run for run in self._seen if run.recipe == recipe]
+        runs = self._runs.get(recipe, [])
         low = [math.log(run.low or _before_first(run)) for run in runs]
         high = [math.log(run.high) for run in runs]
         at = np.array([run.batch_size for run in runs], dtype=np.float64)
@@ -153,7 +172,7 @@ class AccuracySurrogate:
     def _ratio(self, recipe: str, reference: str) -> float:
         """Bounds g(recipe) / g(reference) from below, 0 where nothing compares them."""
         best = 0.0
-        for mine in (run for run in self._seen if run.recipe == recipe):
+        for mine in self._runs[recipe]:
             for other in self._of(reference, censored=False):
                 if other.batch_size == mine.batch_size:
                     best = max(best, mine.low / other.high * math.exp(-self.slack))
@@ -247,6 +266,10 @@ class AccuracySurrogate:
         pooled = np.array([np.bincount(where, row) / counts for row in residual])
         log_batch = math.log(batch_size)
         return np.array([np.interp(log_batch, places, row) for row in pooled])
+
+
+def _batches(seen: Sequence[Epochs]) -> set[int]:
+    return {run.batch_size for run in seen}
 
 
 def _before_first(run: Epochs) -> float:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from raycosttune.core.certificate import Certificate, certify
-from raycosttune.core.knowledge import Incumbent, Knowledge, seconds_to_target
+from raycosttune.core.digest import seconds_to_target
+from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction

@@ -17,6 +17,7 @@ from raycosttune.core.decision import (
     StopCause,
     Wait,
 )
+from raycosttune.core.digest import Digests
 from raycosttune.core.estimate import Estimate, NumberedRecipes, estimate
 from raycosttune.core.experiment import (
     Experiment,
@@ -85,12 +86,14 @@ class Session:
         self._elapsed_before = 0.0
         self._why: dict[str, str] = {}
         self._known: Knowledge | None = None
+        self._digests = Digests(goal)
 
     @property
     def known(self) -> Knowledge:
         """Everything that the records say, fitted when first read after a change."""
         if self._known is None:
-            self._known = Knowledge(tuple(self.records.values()), self.space, self.goal, self.cost)
+            records = tuple(self.records.values())
+            self._known = Knowledge(records, self.space, self.goal, self.cost, self._digests)
         return self._known
 
     @property

@@ -45,6 +45,7 @@ class Space:
         min_local_batch: Smallest share of a worker.
         max_local_batch: Largest share of a worker, or None.
         max_workers: Most workers that the cluster can ever hold, or None.
+        excluded: Pairs of workers and batch, as the user reads it, that can't be chosen.
 
     Raises:
         InvalidSpaceError: If a value breaks its rule, a batch fits no worker count, or
@@ -59,6 +60,7 @@ class Space:
     min_local_batch: int = 1
     max_local_batch: int | None = None
     max_workers: int | None = None
+    excluded: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         """Sorts the grids, checks every value, and that cells are left."""
@@ -80,7 +82,8 @@ class Space:
                 msg = (
                     f"the batch {batch} can't be split over any of the worker counts "
                     f"{list(self.workers)} (divisible={self.divisible}, local batch in "
-                    f"[{self.min_local_batch}, {self.max_local_batch or 'any'}]). "
+                    f"[{self.min_local_batch}, {self.max_local_batch or 'any'}], "
+                    f"{len(self.excluded)} pairs excluded). "
                     "Drop it, or widen the bounds."
                 )
                 raise InvalidSpaceError(msg)
@@ -126,7 +129,8 @@ class Space:
         even = total % workers == 0 or not self.divisible
         smallest = total // workers
         bounded = self.max_local_batch is None or local <= self.max_local_batch
-        return even and smallest >= self.min_local_batch and bounded
+        is_legal = even and smallest >= self.min_local_batch and bounded
+        return is_legal and (workers, batch) not in self.excluded
 
 
 def _grid(name: str, values: Iterable[int]) -> tuple[int, ...]:

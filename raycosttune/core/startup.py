@@ -16,6 +16,7 @@ class Startup:
     """
 
     def __init__(self, samples: Mapping[int, Sequence[float]]) -> None:
+        self._predicted: dict[int, Prediction] = {}
         self._workers = np.array(sorted(samples), dtype=np.float64)
         self._seconds = [np.asarray(samples[int(n)], dtype=np.float64) for n in self._workers]
         if samples:
@@ -25,6 +26,11 @@ class Startup:
 
     def predict(self, workers: int) -> Prediction:
         """Predicts the start-up of so many workers; 0 while nothing was measured."""
+        if workers not in self._predicted:
+            self._predicted[workers] = self._predict(workers)
+        return self._predicted[workers]
+
+    def _predict(self, workers: int) -> Prediction:
         if len(self._workers) == 0:
             return Prediction(0.0, 0.0, float("inf"))
         below = [s for n, s in zip(self._workers, self._seconds, strict=True) if n <= workers]

@@ -32,7 +32,7 @@ def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
     limit = known.goal.deadline_seconds
     if limit is None:
         return None
-    ahead = known.time.predict(record.allocation).low * _epochs_left(known, record)
+    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
     if record.run_seconds + ahead <= limit:
         return None
     why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
 
-from raycosttune.core.isotonic import Edges, Floats, bounds, project, violation
+from raycosttune.core.isotonic import Edges, Floats, Ints, bounds, project, violation
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.space import Allocation, Space
 
@@ -37,17 +38,17 @@ class TimeSurrogate:
 
     def __init__(self, space: Space, samples: Mapping[Allocation, Sequence[float]]) -> None:
         self._space = space
-        self._index = {cell: k for k, cell in enumerate(space.cells)}
-        known = sorted(cell for cell in samples if cell in self._index)
-        self._known = np.array([self._index[cell] for cell in known], dtype=np.int64)
-        logs = [np.log(np.asarray(samples[cell], dtype=np.float64)) for cell in known]
-        self._value = np.array([np.median(log) for log in logs])
-        self._noise = np.array([_half_width(log) for log in logs])
+        self._grid = _grid(space)
+        known = sorted(cell for cell in samples if cell in self._grid.index)
+        self._known = np.array([self._grid.index[cell] for cell in known], dtype=np.int64)
+        measured = [_measured(tuple(samples[cell])) for cell in known]
+        self._value = np.array([value for value, _ in measured])
+        self._noise = np.array([noise for _, noise in measured])
 
     @cached_property
     def slack(self) -> float:
         """Log slack of the bounds."""
-        least = _least(self._space.cells)[np.ix_(self._known, self._known)]
+        least = self._grid.least[np.ix_(self._known, self._known)]
         broken = violation(self._value - self._noise, self._value + self._noise, least, -least.T)
         return max(DEFAULT_SLACK, broken)
 
@@ -58,58 +59,51 @@ class TimeSurrogate:
 
     def is_measured(self, cell: Allocation) -> bool:
         """Tells whether a cell's epochs were timed."""
-        return self._index[cell] in self._known
+        return self._grid.index[cell] in self._measured
 
     def predict(self, cell: Allocation) -> Prediction:
         """Predicts the seconds of an epoch in a cell."""
-        k = self._index[cell]
-        low, mid, high = (np.exp(log[k]) for log in self._logs)
-        return Prediction(float(low), float(mid), float(high))
+        k = self._grid.index[cell]
+        lower, upper = self._bounds
+        low, high = (float(np.exp(log[k])) for log in (lower, upper))
+        return Prediction(low, min(max(self._middle(k), low), high), high)
+
+    def least(self, cell: Allocation) -> float:
+        """Bounds the seconds of an epoch in a cell from below."""
+        return float(np.exp(self._bounds[0][self._grid.index[cell]]))
+
+    def _middle(self, k: int) -> float:
+        measured = self._measured.get(k)
+        return math.exp(self._fitted[k] if measured is None else self._value[measured])
 
     @cached_property
-    def _logs(self) -> tuple[Floats, Floats, Floats]:
-        least = _least(self._space.cells)
-        apart = np.arange(len(least))[None, :] != self._known[:, None]
+    def _measured(self) -> dict[int, int]:
+        return {int(k): place for place, k in enumerate(self._known)}
+
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Lower and upper log T of every cell."""
+        apart = np.arange(len(self._grid.least))[None, :] != self._known[:, None]
         slack = self.slack * apart
-        lower, upper = bounds(
+        return bounds(
             self._value - self._noise,
             self._value + self._noise,
-            least[self._known] - slack,
-            -least.T[self._known] + slack,
+            self._grid.least[self._known] - slack,
+            self._grid.most[self._known] + slack,
         )
-        middle: Floats = np.clip(self._fit(), lower, upper)
-        return lower, middle, upper
 
-    def _fit(self) -> Floats:
+    @cached_property
+    def _fitted(self) -> Floats:
         """Projects the measured values and a parametric mean onto the shape, at once."""
-        workers = np.array(self._space.workers)
-        batches = np.array(sorted({cell.batch_size for cell in self._space.cells}))
-        grid_n, grid_b = (axis.ravel() for axis in np.meshgrid(workers, batches, indexing="ij"))
-        at = {(n, b): k for k, (n, b) in enumerate(zip(grid_n, grid_b, strict=True))}
-        cells = np.array([at[cell.workers, cell.batch_size] for cell in self._space.cells])
-        values = np.log(self._terms(grid_n, grid_b) @ self._coefficients)
+        grid, cells = self._grid, self._grid.places
+        values = np.log(self._terms(grid.workers, grid.batches) @ self._coefficients)
         if self.is_empty:
             return np.asarray(values[cells], dtype=np.float64)
         weights = np.full(len(values), PRIOR_SD**-2)
         values[cells[self._known]] = self._value
         weights[cells[self._known]] = self._noise**-2
-        fitted = project(values, weights, self._edges(workers, batches))
+        fitted = project(values, weights, grid.edges)
         return np.asarray(fitted[cells], dtype=np.float64)
-
-    def _edges(self, workers: np.ndarray, batches: np.ndarray) -> Edges:
-        index = np.arange(len(workers) * len(batches)).reshape(len(workers), len(batches))
-        nodes = np.array([self._space.nodes(int(n)) for n in workers])
-        over_b = np.broadcast_to(-np.diff(np.log(batches)), (len(workers), len(batches) - 1))
-        over_n = np.broadcast_to(-np.diff(np.log(workers))[:, None], index[1:].shape)
-        jump = np.where(np.diff(nodes) > 0, np.log(NODE_FACTOR), 0.0)[:, None]
-        return Edges(
-            tail=np.concatenate([index[:, :-1].ravel(), index[:-1].ravel()]),
-            head=np.concatenate([index[:, 1:].ravel(), index[1:].ravel()]),
-            low=np.concatenate([over_b.ravel(), over_n.ravel()]),
-            high=np.concatenate(
-                [np.zeros(over_b.size), np.broadcast_to(jump, over_n.shape).ravel()]
-            ),
-        )
 
     @cached_property
     def _coefficients(self) -> Floats:
@@ -136,6 +130,61 @@ class TimeSurrogate:
         return np.asarray(np.stack(terms, axis=1), dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class _Grid:
+    """Is what a space alone says: computed once for it.
+
+    Attributes:
+        index: Place of every cell.
+        least: Least log T(v) - log T(u), shape (u, v), over the cells.
+        most: The greatest, likewise.
+        workers: Worker counts of the whole grid, holes included, flat.
+        batches: Batches, likewise.
+        places: Places of the cells in the whole grid.
+        edges: Neighbours in the whole grid and how they may differ.
+    """
+
+    index: Mapping[Allocation, int]
+    least: Floats
+    most: Floats
+    workers: Ints
+    batches: Ints
+    places: Ints
+    edges: Edges
+
+
+@lru_cache(maxsize=16)
+def _grid(space: Space) -> _Grid:
+    workers = np.array(space.workers)
+    batches = np.array(sorted({cell.batch_size for cell in space.cells}))
+    grid_n, grid_b = (axis.ravel() for axis in np.meshgrid(workers, batches, indexing="ij"))
+    at = {(n, b): k for k, (n, b) in enumerate(zip(grid_n, grid_b, strict=True))}
+    least = _least(space.cells)
+    return _Grid(
+        index={cell: k for k, cell in enumerate(space.cells)},
+        least=least,
+        most=-least.T,
+        workers=grid_n,
+        batches=grid_b,
+        places=np.array([at[cell.workers, cell.batch_size] for cell in space.cells]),
+        edges=_edges(space, workers, batches),
+    )
+
+
+def _edges(space: Space, workers: Ints, batches: Ints) -> Edges:
+    index = np.arange(len(workers) * len(batches)).reshape(len(workers), len(batches))
+    nodes = np.array([space.nodes(int(n)) for n in workers])
+    over_b = np.broadcast_to(-np.diff(np.log(batches)), (len(workers), len(batches) - 1))
+    over_n = np.broadcast_to(-np.diff(np.log(workers))[:, None], index[1:].shape)
+    jump = np.where(np.diff(nodes) > 0, np.log(NODE_FACTOR), 0.0)[:, None]
+    return Edges(
+        tail=np.concatenate([index[:, :-1].ravel(), index[:-1].ravel()]),
+        head=np.concatenate([index[:, 1:].ravel(), index[1:].ravel()]),
+        low=np.concatenate([over_b.ravel(), over_n.ravel()]),
+        high=np.concatenate([np.zeros(over_b.size), np.broadcast_to(jump, over_n.shape).ravel()]),
+    )
+
+
 def _least(cells: Sequence[Allocation]) -> Floats:
     """Returns the least log T(v) - log T(u), shape (u, v); the greatest is -least.T."""
     n = np.log([cell.workers for cell in cells])
@@ -146,6 +195,13 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     fewer_nodes = nodes[None, :] < nodes[:, None]
     least: Floats = -up_b - up_n - np.where(fewer_nodes, np.log(NODE_FACTOR), 0.0)
     return least
+
+
+@lru_cache(maxsize=4096)
+def _measured(seconds: tuple[float, ...]) -> tuple[float, float]:
+    """Returns log median and half width of a cell's epochs."""
+    logs = np.log(np.asarray(seconds, dtype=np.float64))
+    return float(np.median(logs)), _half_width(logs)
 
 
 def _half_width(logs: Floats) -> float:

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
-from raycosttune.core.goal import Goal
-from raycosttune.core.knowledge import (
-    Knowledge,
+from raycosttune.core.digest import (
     epoch_seconds,
     epochs_seen,
     reaching_report,
     seconds_to_target,
 )
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs

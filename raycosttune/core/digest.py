@@ -1,0 +1,111 @@
+"""What one trial says, summed up, and read again only where the trial went on."""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+from raycosttune.core.accuracy_surrogate import EARLIEST, Epochs
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import Ended, Report, TrialRecord
+from raycosttune.core.proposer import recipe_key
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Is what the surrogates take from one trial.
+
+    Attributes:
+        record: The trial.
+        recipe: Key of its recipe.
+        epoch_seconds: Seconds of single epochs.
+        startup_seconds: Start-up of each attempt that reported.
+        epochs: Interval of epochs in which the target was reached, None before a report.
+        reached: The first report at the target, or None.
+        seconds_to_target: Wall time up to the target, or up to the last report.
+    """
+
+    record: TrialRecord
+    recipe: str
+    epoch_seconds: tuple[float, ...]
+    startup_seconds: tuple[float, ...]
+    epochs: Epochs | None
+    reached: Report | None
+    seconds_to_target: float
+
+
+class Digests:
+    """Sums up trials; one that has not changed since is not read again.
+
+    Args:
+        goal: Target by which trials are read.
+    """
+
+    def __init__(self, goal: Goal) -> None:
+        self._goal = goal
+        self._kept: dict[str, tuple[TrialRecord, int, Ended | None, Digest]] = {}
+
+    def __call__(self, record: TrialRecord) -> Digest:
+        """Returns a trial's digest."""
+        kept = self._kept.get(record.trial_id)
+        if kept is not None:
+            same, reports, ended, digest = kept
+            if same is record and reports == len(record.reports) and ended is record.ended:
+                return digest
+        digest = summed_up(record, self._goal)
+        self._kept[record.trial_id] = record, len(record.reports), record.ended, digest
+        return digest
+
+
+def summed_up(record: TrialRecord, goal: Goal) -> Digest:
+    """Reads a trial."""
+    starts: dict[int, float] = {}
+    for report in record.reports:
+        starts.setdefault(report.attempt, report.startup_seconds)
+    return Digest(
+        record=record,
+        recipe=recipe_key(record.recipe),
+        epoch_seconds=tuple(epoch_seconds(record)),
+        startup_seconds=tuple(starts.values()),
+        epochs=epochs_seen(record, goal) if record.reports else None,
+        reached=reaching_report(record, goal),
+        seconds_to_target=seconds_to_target(record, goal),
+    )
+
+
+def reaching_report(record: TrialRecord, goal: Goal) -> Report | None:
+    """Returns the first report of a trial that reached the target."""
+    return next((r for r in record.run if goal.is_reached(r.value)), None)
+
+
+def seconds_to_target(record: TrialRecord, goal: Goal) -> float:
+    """Returns the wall time of a trial's run up to the target, or up to its last report."""
+    total = 0.0
+    for report in record.run:
+        total += report.seconds
+        if goal.is_reached(report.value):
+            break
+    return total
+
+
+def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
+    """Returns the interval of epochs in which a trial's run reached the target."""
+    batch, recipe = record.allocation.batch_size, recipe_key(record.recipe)
+    hit = reaching_report(record, goal)
+    high = math.inf if hit is None else max(hit.epoch, EARLIEST)
+    missed = itertools.takewhile(lambda report: report is not hit, record.run)
+    # A restart goes back some epochs: what lay above the target then says nothing.
+    low = max((report.epoch for report in missed if report.epoch < high), default=0.0)
+    return Epochs(batch, recipe, low, high)
+
+
+def epoch_seconds(record: TrialRecord) -> list[float]:
+    """Returns the seconds of single epochs, the first of an attempt only where it is alone."""
+    first: list[float] = []
+    later: list[float] = []
+    before, attempt = 0.0, 0
+    for report in record.reports:
+        done = report.epoch - before
+        if done > 0 and report.training_seconds > 0:
+            (later if report.attempt == attempt else first).append(report.training_seconds / done)
+        before, attempt = report.epoch, report.attempt
+    return later or first
