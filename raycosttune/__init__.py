@@ -12,6 +12,7 @@ from raycosttune.errors import (
     InvalidSpaceError,
     InvalidStateError,
     InvalidTrainableError,
+    InvalidWorkloadError,
     NoPlanError,
     RayCostTuneError,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "InvalidSpaceError",
     "InvalidStateError",
     "InvalidTrainableError",
+    "InvalidWorkloadError",
     "LearningRate",
     "NoPlan",
     "NoPlanError",

@@ -27,3 +27,7 @@ class InvalidTrainableError(RayCostTuneError, TypeError):
 
 class NoPlanError(RayCostTuneError, RuntimeError):
     """Says that no run has reached the target yet, so there is no plan."""
+
+
+class InvalidWorkloadError(RayCostTuneError, ValueError):
+    """Says that recorded measurements can't be replayed, or not under this goal."""

@@ -59,6 +59,7 @@ def test_the_public_names() -> None:
         "InvalidSpaceError",
         "InvalidStateError",
         "InvalidTrainableError",
+        "InvalidWorkloadError",
         "LearningRate",
         "NoPlan",
         "NoPlanError",

@@ -1,7 +1,7 @@
 """The legal worker counts and batch sizes of a sweep."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -77,6 +77,7 @@ class Space:
             value = getattr(self, name)
             if value is not None:
                 _check_count(name, value)
+        object.__setattr__(self, "excluded", _pairs(self.excluded))
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
                 msg = (
@@ -140,6 +141,15 @@ def _grid(name: str, values: Iterable[int]) -> tuple[int, ...]:
     for value in grid:
         _check_count(name, value)
     return grid
+
+
+def _pairs(values: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    for value in values:
+        if not isinstance(value, tuple | list) or len(value) != 2:  # noqa: PLR2004 - a pair
+            _refuse("excluded", "hold pairs of workers and batch", value)
+        for number in value:
+            _check_count("excluded", number)
+    return tuple((workers, batch) for workers, batch in values)
 
 
 def _check_count(name: str, value: object) -> None:

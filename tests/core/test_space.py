@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,6 +60,37 @@ def test_no_legal_pair_is_left_out(space: Space) -> None:
                 and workers <= (space.max_workers or math.inf)
             )
             assert is_legal is ((workers, batch) in pairs)
+
+
+@given(space=any_spaces(), data=st.data())
+def test_excluding_pairs_leaves_exactly_the_other_cells(space: Space, data: st.DataObject) -> None:
+    pairs = [(cell.workers, space.user_batch(cell)) for cell in space.cells]
+    excluded = data.draw(st.lists(st.sampled_from(pairs), unique=True))
+    try:
+        narrowed = replace(space, excluded=tuple(excluded))
+    except InvalidSpaceError:
+        batches = {batch for _, batch in set(pairs) - set(excluded)}
+        assert batches < set(space.batches)
+        return
+    left = tuple(space.allocation(*pair) for pair in pairs if pair not in excluded)
+    assert narrowed.cells == tuple(sorted(left))
+
+
+def test_a_pair_is_excluded_by_the_batch_as_the_user_reads_it() -> None:
+    space = Space((1, 2), (32, 64), batch="local", excluded=((2, 32), (7, 7)))
+    assert space.cells == (Allocation(1, 32), Allocation(1, 64), Allocation(2, 128))
+
+
+@pytest.mark.parametrize("excluded", [(4,), ((1, 2, 3),), (("1", 64),), ((0, 64),)])
+def test_what_is_excluded_must_be_pairs_of_counts(excluded: Any) -> None:
+    with pytest.raises(InvalidSpaceError, match=r"Space\.excluded must"):
+        Space((1, 2), (64,), excluded=excluded)
+
+
+def test_a_list_of_excluded_pairs_leaves_the_space_hashable() -> None:
+    pairs: Any = [[2, 64]]
+    space = Space((1, 2), (64,), excluded=pairs)
+    assert hash(space) == hash(Space((1, 2), (64,), excluded=((2, 64),)))
 
 
 @given(any_spaces())
@@ -125,6 +157,7 @@ def test_a_bad_value_is_named_with_its_rule(name: str, value: object) -> None:
         ({"workers": (8,), "batches": (4,), "divisible": False}, "[1, any]"),
         ({"workers": (1,), "batches": (64,), "max_local_batch": 32}, "[1, 32]"),
         ({"workers": (4,), "batches": (64,), "min_local_batch": 32}, "[32, any]"),
+        ({"workers": (4,), "batches": (64,), "excluded": ((4, 64),)}, "1 pairs excluded"),
     ],
 )
 def test_a_batch_that_no_worker_count_can_split_is_named(

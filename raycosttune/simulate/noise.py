@@ -1,0 +1,86 @@
+"""What differs when the same run is made again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from raycosttune.core.isotonic import Floats, isotonic
+from raycosttune.core.space import Allocation
+from raycosttune.simulate.workload import Curve, Workload
+
+NEIGHBOURS = 2
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Is one report of a simulated run.
+
+    Attributes:
+        epoch: Passes over the data done.
+        value: The metric.
+        seconds: Training seconds since the evaluation before.
+    """
+
+    epoch: float
+    value: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Perturbs simulated runs; the same seed, cell and repetition give the same run.
+
+    Attributes:
+        time_sd: Standard deviation of log seconds, drawn anew for every evaluation.
+        curves: Whether the evaluation noise of a curve is drawn anew for every run.
+        value_sd: Standard deviation of what is added to every value; for curves that have no
+            noise of their own.
+    """
+
+    time_sd: float = 0.0
+    curves: bool = False
+    value_sd: float = 0.0
+
+    def run(
+        self, workload: Workload, cell: Allocation, *, seed: int, repetition: int
+    ) -> Iterator[Evaluation]:
+        """Yields what a run in a cell reports, until its curve ends."""
+        rng = np.random.default_rng([seed, cell.workers, cell.batch_size, repetition])
+        curve = workload.curve(cell.batch_size)
+        values = resampled(curve, rng) if self.curves else curve.values
+        before, epoch_seconds = 0.0, workload.epoch_seconds(cell)
+        for epoch, value in zip(curve.epochs, values, strict=True):
+            seconds = epoch_seconds * (epoch - before) * self._factor(rng)
+            yield Evaluation(epoch, value + self.value_sd * rng.standard_normal(), seconds)
+            before = epoch
+
+    def profile(self, cell: Allocation, *, seed: int, repetition: int) -> float:
+        """Draws what the times of a profiled cell are multiplied with, 1 on average."""
+        # The last word keeps profiles apart from the runs of the same number.
+        words = [seed, cell.workers, cell.batch_size, repetition, 1]
+        return self._factor(np.random.default_rng(words))
+
+    def _factor(self, rng: np.random.Generator) -> float:
+        return float(np.exp(self.time_sd * rng.standard_normal() - self.time_sd**2 / 2))
+
+
+def resampled(curve: Curve, rng: np.random.Generator) -> tuple[float, ...]:
+    """Draws a curve's evaluation noise anew.
+
+    The trend is the closest monotone sequence; every evaluation gets the deviation of one
+    of its neighbours, itself included, so that noise stays as large as it was at that stage.
+    """
+    trend = _trend(curve)
+    shift = rng.integers(-NEIGHBOURS, NEIGHBOURS + 1, len(trend))
+    donor = np.clip(np.arange(len(trend)) + shift, 0, len(trend) - 1)
+    return tuple((trend + (np.array(curve.values) - trend)[donor]).tolist())
+
+
+@lru_cache(maxsize=256)
+def _trend(curve: Curve) -> Floats:
+    values = np.array(curve.values)
+    ones = np.ones(len(values))
+    fits = [isotonic(values, ones, increasing=rising) for rising in (True, False)]
+    return min(fits, key=lambda fit: float(((fit - values) ** 2).sum()))

@@ -1,0 +1,134 @@
+"""A finished sweep of one's own, replayed from its journal."""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from raycosttune.core.digest import epoch_seconds, epochs_seen, reaching_report
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.proposer import recipe_key
+from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidStateError, InvalidWorkloadError
+from raycosttune.results.journal import read_journal
+from raycosttune.results.replay import read_trials
+from raycosttune.simulate.table import TableWorkload, measured_space
+from raycosttune.simulate.workload import Curve
+
+FOLDER = "raycosttune"
+JOURNAL = "journal.jsonl"
+STEPS = 100
+
+
+@dataclass(frozen=True)
+class RecordedWorkload(TableWorkload):
+    """Is what a sweep measured: its cells, their epoch times and start-ups, its curves.
+
+    At each batch the curve of the recipe is replayed that reached the target first, or came
+    furthest: the median of its runs that reached it, of all where none did. It ends where the
+    longest of them ended. A journal holds no steps: a step is taken as a hundredth of an epoch.
+    """
+
+    @classmethod
+    def read(cls, path: Path | str, goal: Goal) -> "RecordedWorkload":
+        """Reads a sweep.
+
+        Args:
+            path: The run's folder, or its journal.
+            goal: Target by which the recipes of a batch are compared.
+
+        Raises:
+            InvalidWorkloadError: If there is no journal, it can't be read, no trial in it
+                reported, or its cells lie on machines of several sizes.
+        """
+        journal = journal_of(path)
+        folder = journal.parent.parent if journal.parent.name == FOLDER else journal.parent
+        if not journal.is_file():
+            msg = f"a recorded sweep must have a journal, found none @ {journal}"
+            raise InvalidWorkloadError(msg)
+        try:
+            records = read_trials(read_journal(journal)).values()
+        except (InvalidStateError, OSError, KeyError, TypeError, ValueError) as error:
+            msg = f"the journal {journal} can't be replayed: {error!r}"
+            raise InvalidWorkloadError(msg) from error
+        try:
+            return cls.of(records, goal, name=folder.name)
+        except InvalidWorkloadError as error:
+            msg = f"{error} @ {journal}"
+            raise InvalidWorkloadError(msg) from error
+
+    @classmethod
+    def of(
+        cls, records: Iterable[TrialRecord], goal: Goal, *, name: str = "recorded"
+    ) -> "RecordedWorkload":
+        """Builds the workload of trial records; those without a value or a time are left out.
+
+        Raises:
+            InvalidWorkloadError: If none is left, or their cells lie on machines of several
+                sizes.
+        """
+        times: dict[Allocation, list[float]] = defaultdict(list)
+        starts: dict[int, list[float]] = defaultdict(list)
+        runs: dict[int, list[TrialRecord]] = defaultdict(list)
+        for told in records:
+            record = replace(told, reports=[report.cleaned() for report in told.reports])
+            cell, seconds = record.allocation, epoch_seconds(record)
+            if seconds and _values(record):
+                times[cell].extend(seconds)
+                starts[cell.workers].append(record.reports[0].startup_seconds)
+                runs[cell.batch_size].append(record)
+        if not times:
+            msg = "a trial must have reported the metric and its time, none did"
+            raise InvalidWorkloadError(msg)
+        pairs = {(cell.workers, cell.batch_size) for cell in times}
+        space = measured_space(pairs, _workers_per_node(times))
+        epochs = {cell: statistics.median(times[cell]) for cell in space.cells}
+        return cls(
+            name=name,
+            space=space,
+            epochs=epochs,
+            steps={cell: seconds / STEPS for cell, seconds in epochs.items()},
+            curves={batch: _curve(of_batch, goal) for batch, of_batch in runs.items()},
+            startups={n: statistics.median(seconds) for n, seconds in starts.items()},
+        )
+
+
+def journal_of(path: Path | str) -> Path:
+    """Returns the journal of a run's folder; a file is taken as the journal itself."""
+    path = Path(path).resolve()
+    return path / FOLDER / JOURNAL if path.is_dir() else path
+
+
+def _workers_per_node(cells: Collection[Allocation]) -> int:
+    """Returns a size of machines that gives every cell the nodes it had."""
+    for size in range(max(cell.workers for cell in cells), 0, -1):
+        if all(math.ceil(cell.workers / size) == cell.nodes for cell in cells):
+            return size
+    msg = f"every cell must lie on machines of one size, got {sorted(cells)}"
+    raise InvalidWorkloadError(msg)
+
+
+def _values(record: TrialRecord) -> dict[float, float]:
+    return {r.epoch: r.value for r in record.run if r.value is not None}
+
+
+def _curve(records: Iterable[TrialRecord], goal: Goal) -> Curve:
+    by_recipe: dict[str, list[TrialRecord]] = defaultdict(list)
+    for record in records:
+        by_recipe[recipe_key(record.recipe)].append(record)
+
+    def rank(runs: list[TrialRecord]) -> tuple[float, float]:
+        best = max(goal.sign * value for run in runs for value in _values(run).values())
+        return min(epochs_seen(run, goal).high for run in runs), -best
+
+    best = min(by_recipe.values(), key=rank)
+    reached = [run for run in best if reaching_report(run, goal) is not None]
+    points: dict[float, list[float]] = defaultdict(list)
+    for record in reached or best:
+        for epoch, value in _values(record).items():
+            points[epoch].append(value)
+    epochs = tuple(sorted(points))
+    return Curve(epochs, tuple(statistics.median(points[epoch]) for epoch in epochs))

@@ -1,0 +1,271 @@
+"""Runs a sweep on a virtual clock."""
+
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from raycosttune.core.cost import CostMetric, checked_cost
+from raycosttune.core.decision import Finished, Run, Stop, StopCause, Wait
+from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidWorkloadError
+from raycosttune.simulate.noise import Evaluation, Noise
+from raycosttune.simulate.policy import HasAllocation, Policy, Profile, Profiled, ProfilingPolicy
+from raycosttune.simulate.workload import Workload
+
+MOST_TRIALS = 1000
+
+
+@dataclass
+class SimulatedTrial:
+    """Is one start of workers, for a run or a profile.
+
+    Attributes:
+        trial_id: Its name.
+        allocation: What was held.
+        started: Clock at the request for workers.
+        seconds: For how long so far.
+        reports: Evaluations made.
+        cause: Why it ended, None while it runs.
+        is_profile: Whether it only timed steps.
+    """
+
+    trial_id: str
+    allocation: Allocation
+    started: float
+    seconds: float = 0.0
+    reports: int = 0
+    cause: EndCause | None = None
+    is_profile: bool = False
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Is the state of a sweep after one of its trials ended.
+
+    Attributes:
+        spent: What all trials have cost, the running ones up to their last reports.
+        chosen: The cell of the plan, or None.
+        delivered: Whether a trial has reached the target by the deadline, so that one of the
+            planned runs is done.
+    """
+
+    spent: float
+    chosen: Allocation | None
+    delivered: bool
+
+
+@dataclass
+class Outcome:
+    """Is a simulated sweep.
+
+    Attributes:
+        trials: Every start of workers, in order.
+        moments: The state after each end of a trial.
+        seconds: Wall time of the sweep.
+        why: Why nothing further started.
+        plan: What the policy recommends at the end.
+    """
+
+    trials: list[SimulatedTrial] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
+    seconds: float = 0.0
+    why: str = ""
+    plan: object = None
+
+    @property
+    def last(self) -> Moment:
+        """The state at the end."""
+        return self.moments[-1] if self.moments else Moment(0.0, None, delivered=False)
+
+
+def simulate(
+    start: Callable[[Callable[[], float]], Policy],
+    workload: Workload,
+    *,
+    cost: CostMetric,
+    workers: int | None = None,
+    deadline_seconds: float | None = None,
+    noise: Noise | None = None,
+    seed: int = 0,
+) -> Outcome:
+    """Runs a sweep of a policy on a workload.
+
+    A start on n workers is paid from the request for them: n workers for their start-up and
+    for everything that follows, idle ones included.
+
+    Args:
+        start: Makes the policy, given the virtual clock in seconds.
+        workload: What is trained.
+        cost: What the sweep is charged in.
+        workers: Size of the cluster; by default one trial of the largest cell fits.
+        deadline_seconds: Limit of a run that counts as a delivered model.
+        noise: How runs differ from the workload; not at all by default.
+        seed: Number of the world: the same one gives every policy the same runs.
+
+    Returns:
+        What happened.
+
+    Raises:
+        InvalidWorkloadError: If the policy starts what the workload has not, or more workers
+            than are free.
+        TypeError: If a policy that can't be told profiles asks for one.
+    """
+    simulation = _Simulation(workload, cost, workers, deadline_seconds, noise or Noise(), seed)
+    return simulation.run(start(lambda: simulation.now))
+
+
+class _Simulation:
+    def __init__(
+        self,
+        workload: Workload,
+        cost: CostMetric,
+        workers: int | None,
+        deadline_seconds: float | None,
+        noise: Noise,
+        seed: int,
+    ) -> None:
+        self.now = 0.0
+        self._workload, self._cost, self._noise, self._seed = workload, cost, noise, seed
+        self._deadline = deadline_seconds
+        self._cells = frozenset(workload.space.cells)
+        most = max(cell.workers for cell in self._cells)
+        self._free = most if workers is None else workers
+        self._runs: Counter[Allocation] = Counter()
+        self._profiles: Counter[Allocation] = Counter()
+        self._events: list[tuple[float, int, Iterator[float]]] = []
+        self._order = itertools.count()
+        self._delivered = False
+        self._outcome = Outcome()
+
+    def run(self, policy: Policy) -> Outcome:
+        """Drives the policy until nothing runs and nothing further starts."""
+        self._fill(policy)
+        while self._events:
+            self.now, _, trial = heapq.heappop(self._events)
+            self._go_on(trial)
+            self._fill(policy)
+        self._outcome.seconds = self.now
+        self._outcome.plan = policy.plan()
+        return self._outcome
+
+    def _go_on(self, trial: Iterator[float]) -> None:
+        seconds = next(trial, None)
+        if seconds is not None:
+            heapq.heappush(self._events, (self.now + seconds, next(self._order), trial))
+
+    def _fill(self, policy: Policy) -> None:
+        """Starts trials until the policy waits, has finished, or the cluster is full."""
+        while not self._outcome.why:
+            if len(self._outcome.trials) >= MOST_TRIALS:
+                self._outcome.why = f"{MOST_TRIALS} trials were started, the most a sweep may"
+                return
+            trial_id = f"trial-{len(self._outcome.trials):04}"
+            match policy.ask(trial_id, free_workers=self._free):
+                case Run(allocation=cell):
+                    self._go_on(self._run(policy, self._start(trial_id, cell)))
+                case Profile() as profile:
+                    trial = self._start(trial_id, profile.held, *profile.cells)
+                    self._go_on(self._profile(policy, trial, profile))
+                case Wait(why=why):
+                    if not self._events:
+                        self._outcome.why = f"nothing runs, and it waits: {why}"
+                    return
+                case Finished(why=why):
+                    self._outcome.why = why
+                case unknown:
+                    assert_never(unknown)
+
+    def _start(self, trial_id: str, held: Allocation, *timed: Allocation) -> SimulatedTrial:
+        for cell in (held, *timed):
+            if cell not in self._cells:
+                msg = (
+                    f"a trial must be in a cell of {self._workload.name}, got {cell}. "
+                    "Give the policy the workload's own space."
+                )
+                raise InvalidWorkloadError(msg)
+        if held.workers > self._free:
+            msg = (
+                f"a trial must fit into the cluster, got {held} with {self._free} workers free. "
+                "Simulate a larger one, or give the policy a space with max_workers."
+            )
+            raise InvalidWorkloadError(msg)
+        trial = SimulatedTrial(trial_id, held, self.now)
+        self._outcome.trials.append(trial)
+        self._free -= held.workers
+        return trial
+
+    def _run(self, policy: Policy, trial: SimulatedTrial) -> Iterator[float]:
+        """Yields the seconds to each report, and makes it when resumed."""
+        cell = trial.allocation
+        startup = self._workload.startup_seconds(cell.workers)
+        repetition = self._runs[cell]
+        self._runs[cell] += 1
+        ended = Ended(EndCause.FINISHED)
+        for evaluation in self._noise.run(
+            self._workload, cell, seed=self._seed, repetition=repetition
+        ):
+            report = _report(evaluation, startup if trial.reports == 0 else 0.0)
+            yield report.seconds
+            trial.seconds += report.seconds
+            trial.reports += 1
+            policy.tell(trial.trial_id, report)
+            decision = policy.decide(trial.trial_id)
+            if isinstance(decision, Stop):
+                ended = _ended(decision)
+                break
+        in_time = self._deadline is None or trial.seconds <= self._deadline
+        self._delivered |= ended.cause is EndCause.REACHED and in_time
+        policy.tell(trial.trial_id, ended)
+        self._end(policy, trial, ended.cause)
+
+    def _profile(self, policy: Policy, trial: SimulatedTrial, profile: Profile) -> Iterator[float]:
+        """Yields the seconds of a profile, and tells what it showed when resumed."""
+        if not isinstance(policy, ProfilingPolicy):
+            msg = "a policy that asks for a Profile must have tell_profile(trial_id, profiled)"
+            raise TypeError(msg)
+        trial.is_profile = True
+        factors = {
+            cell: self._noise.profile(cell, seed=self._seed, repetition=self._profiles[cell])
+            for cell in profile.cells
+        }
+        self._profiles.update(factors.keys())
+        startup = self._workload.startup_seconds(trial.allocation.workers)
+        steps = sum(self._workload.step_seconds(cell) * factors[cell] for cell in profile.cells)
+        seconds = startup + profile.steps * steps
+        yield seconds
+        trial.seconds = seconds
+        epochs = {cell: self._workload.epoch_seconds(cell) * f for cell, f in factors.items()}
+        policy.tell_profile(trial.trial_id, Profiled(epochs, seconds, startup))
+        self._end(policy, trial, EndCause.FINISHED)
+
+    def _end(self, policy: Policy, trial: SimulatedTrial, cause: EndCause) -> None:
+        trial.cause = cause
+        self._free += trial.allocation.workers
+        plan = policy.plan()
+        chosen = plan.allocation if isinstance(plan, HasAllocation) else None
+        self._outcome.moments.append(Moment(self._spent(), chosen, self._delivered))
+
+    def _spent(self) -> float:
+        return math.fsum(
+            checked_cost(self._cost, trial.allocation, trial.seconds)
+            for trial in self._outcome.trials
+        )
+
+
+def _report(evaluation: Evaluation, startup: float) -> Report:
+    return Report(
+        evaluation.epoch,
+        evaluation.value,
+        seconds=startup + evaluation.seconds,
+        startup_seconds=startup,
+    )
+
+
+def _ended(decision: Stop) -> Ended:
+    is_reached = decision.cause is StopCause.REACHED
+    return Ended(EndCause.REACHED if is_reached else EndCause.STOPPED, decision.why)
