@@ -134,7 +134,9 @@ def _row(job: Job, name: str, planned: int, moments: list[Moment]) -> Row:
 def _oracle_rows(job: Job) -> Iterator[Row]:
     exact = truth(job.traces, job.task, job.startup_seconds, COSTS[job.cost])
     for planned in job.planned_runs:
-        row = _row(job, job.policy, planned, [Moment(exact.oracle_cost, exact.oracle, True)])
+        row = _row(
+            job, job.policy, planned, [Moment(exact.oracle_cost, exact.oracle, delivered=True)]
+        )
         if job.policy == "oracle_resize":
             share = exact.resize_cost / exact.oracle_cost
             row |= {"ratio": share, "spend": share, "regret": share - 1}
@@ -162,7 +164,7 @@ def main() -> None:
     options = arguments()
     known = [*policy_names(), *ORACLES]
     names = known if options.policies == "all" else options.policies.split(",")
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names if name.partition("@")[0] not in known]:
         sys.exit(f"--policies must be among {', '.join(known)}, got {', '.join(unknown)}")
     planned = tuple(int(text) for text in options.planned_runs.split(","))
     jobs = [

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
@@ -87,7 +87,7 @@ class AccuracySurrogate:
         self._floors: dict[str, Floats] = {}
         self._drawn: dict[tuple[str | None, int], Samples] = {}
         self.recipes = tuple(self._runs)
-        self._noise_scales = np.geomspace(min(batches) / 8, max(batches) * 8, 24)
+        self._noise_scales = _noise_scales(min(batches), max(batches))
 
     @cached_property
     def slack(self) -> float:
@@ -266,6 +266,11 @@ class AccuracySurrogate:
         pooled = np.array([np.bincount(where, row) / counts for row in residual])
         log_batch = math.log(batch_size)
         return np.array([np.interp(log_batch, places, row) for row in pooled])
+
+
+@lru_cache(maxsize=16)
+def _noise_scales(smallest: int, largest: int) -> Floats:
+    return np.geomspace(smallest / 8, largest * 8, 24)
 
 
 def _batches(seen: Sequence[Epochs]) -> set[int]:

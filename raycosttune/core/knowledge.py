@@ -13,7 +13,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.space import Allocation, Space
-from raycosttune.core.startup import Startup
+from raycosttune.core.startup import Startup, fitted_startup
 from raycosttune.core.time_surrogate import TimeSurrogate
 
 FAILURES_PER_CELL = 2
@@ -78,11 +78,12 @@ class Knowledge:
     @cached_property
     def startup(self) -> Startup:
         """Start-up by worker count."""
-        samples: dict[int, list[float]] = defaultdict(list)
+        samples: dict[int, tuple[float, ...]] = {}
         for digest in self.digests:
             if digest.startup_seconds:
-                samples[digest.record.allocation.workers].extend(digest.startup_seconds)
-        return Startup(samples)
+                workers = digest.record.allocation.workers
+                samples[workers] = samples.get(workers, ()) + digest.startup_seconds
+        return fitted_startup(tuple(samples.items()))
 
     @cached_property
     def accuracy(self) -> AccuracySurrogate:
@@ -98,6 +99,8 @@ class Knowledge:
     @cached_property
     def cells(self) -> tuple[Allocation, ...]:
         """The cells that may still be tried: those that fail again and again are dropped."""
+        if not self._failures and not self._out_of_memory:
+            return self.space.cells
         return tuple(cell for cell in self.space.cells if not self._is_broken(cell))
 
     @cached_property

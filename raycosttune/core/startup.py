@@ -1,6 +1,7 @@
 """Seconds from the request for workers to the first step."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,3 +40,9 @@ class Startup:
         low = max((float(seconds.min()) for seconds in below), default=0.0)
         high = min((float(seconds.max()) for seconds in above), default=float("inf"))
         return Prediction(min(low, mid), mid, max(high, mid))
+
+
+@lru_cache(maxsize=64)
+def fitted_startup(samples: tuple[tuple[int, tuple[float, ...]], ...]) -> Startup:
+    """Returns the model of samples by worker count, the same one for the same samples."""
+    return Startup(dict(samples))
