@@ -62,4 +62,17 @@ class Stop:
     why: str
 
 
+@dataclass(frozen=True)
+class Resize:
+    """Lets a trial go on from its last report with other workers.
+
+    Attributes:
+        workers: The new worker count, at the same global batch.
+        why: One sentence for people.
+    """
+
+    workers: int
+    why: str
+
+
 Decision = Continue | Stop

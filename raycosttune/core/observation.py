@@ -32,6 +32,8 @@ class Report:
         startup_seconds: The part of `seconds` before the first step of an attempt.
         attempt: Start number of the trial, from 1: a restart begins a new attempt.
         checkpoint: Where the state of this epoch lies, or None.
+        workers: Workers that were held since the previous report, None for the trial's own.
+        noise_scale: Gradient noise scale in samples as measured so far, or None.
     """
 
     epoch: float
@@ -40,6 +42,8 @@ class Report:
     startup_seconds: float = 0.0
     attempt: int = 1
     checkpoint: str | None = None
+    workers: int | None = None
+    noise_scale: float | None = None
 
     @property
     def training_seconds(self) -> float:

@@ -7,8 +7,10 @@ Every row has a `row` key that names its kind:
 | header | version, unit, goal |
 | renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal |
-| report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint |
+| report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
+
+[more] are `workers` and `noise_scale`, which older journals lack.
 
 `renamed` says that Tune, which had forgotten a trial in a crash, knows it by a new id; `record`
 is the id that every other row goes by.
@@ -133,6 +135,8 @@ def _report(row: Mapping[str, Any]) -> Report:
         startup_seconds=float(row["startup_seconds"]),
         attempt=int(row["attempt"]),
         checkpoint=row["checkpoint"],
+        workers=row.get("workers"),
+        noise_scale=read_number(row.get("noise_scale")),
     )
 
 

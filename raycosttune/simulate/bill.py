@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from raycosttune.core.space import Allocation
 from raycosttune.simulate.oracle import Truth
-from raycosttune.simulate.run import Moment
+from raycosttune.simulate.outcome import Moment
 
 
 @dataclass(frozen=True)

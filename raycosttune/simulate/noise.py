@@ -21,11 +21,13 @@ class Evaluation:
         epoch: Passes over the data done.
         value: The metric.
         seconds: Training seconds since the evaluation before.
+        noise_scale: Gradient noise scale as measured by then, None where unknown.
     """
 
     epoch: float
     value: float
     seconds: float
+    noise_scale: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,11 @@ class Noise:
         curve = workload.curve(cell.batch_size)
         values = resampled(curve, rng) if self.curves else curve.values
         before, epoch_seconds = 0.0, workload.epoch_seconds(cell)
-        for epoch, value in zip(curve.epochs, values, strict=True):
+        scales = curve.noise_scales or (None,) * len(values)
+        for epoch, shown, scale in zip(curve.epochs, values, scales, strict=True):
             seconds = epoch_seconds * (epoch - before) * self._factor(rng)
-            yield Evaluation(epoch, value + self.value_sd * rng.standard_normal(), seconds)
+            value = shown + self.value_sd * rng.standard_normal()
+            yield Evaluation(epoch, value, seconds, scale)
             before = epoch
 
     def profile(self, cell: Allocation, *, seed: int, repetition: int) -> float:

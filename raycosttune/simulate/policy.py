@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from raycosttune.core.decision import Answer, Decision
+from raycosttune.core.decision import Answer, Decision, Resize
 from raycosttune.core.observation import Observation
 from raycosttune.core.space import Allocation
 
@@ -62,8 +62,8 @@ class Policy(Protocol):
     def tell(self, trial_id: str, observation: Observation) -> object:
         """Takes in a report or an end."""
 
-    def decide(self, trial_id: str) -> Decision:
-        """Decides whether a trial goes on after its latest report."""
+    def decide(self, trial_id: str) -> Decision | Resize:
+        """Decides whether, and with how many workers, a trial goes on after its latest report."""
 
     def plan(self) -> object:
         """Returns an object with an `allocation`, or one without where nothing is chosen."""

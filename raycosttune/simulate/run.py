@@ -5,82 +5,20 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import assert_never
 
 from raycosttune.core.cost import CostMetric, checked_cost
-from raycosttune.core.decision import Finished, Run, Stop, StopCause, Wait
+from raycosttune.core.decision import Finished, Resize, Run, Stop, StopCause, Wait
 from raycosttune.core.observation import EndCause, Ended, Report
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.noise import Evaluation, Noise
+from raycosttune.simulate.outcome import Moment, Outcome, SimulatedTrial
 from raycosttune.simulate.policy import HasAllocation, Policy, Profile, Profiled, ProfilingPolicy
 from raycosttune.simulate.workload import Workload
 
 MOST_TRIALS = 1000
-
-
-@dataclass
-class SimulatedTrial:
-    """Is one start of workers, for a run or a profile.
-
-    Attributes:
-        trial_id: Its name.
-        allocation: What was held.
-        started: Clock at the request for workers.
-        seconds: For how long so far.
-        reports: Evaluations made.
-        cause: Why it ended, None while it runs.
-        is_profile: Whether it only timed steps.
-    """
-
-    trial_id: str
-    allocation: Allocation
-    started: float
-    seconds: float = 0.0
-    reports: int = 0
-    cause: EndCause | None = None
-    is_profile: bool = False
-
-
-@dataclass(frozen=True)
-class Moment:
-    """Is the state of a sweep after one of its trials ended.
-
-    Attributes:
-        spent: What all trials have cost, the running ones up to their last reports.
-        chosen: The cell of the plan, or None.
-        delivered: Whether a trial has reached the target by the deadline, so that one of the
-            planned runs is done.
-    """
-
-    spent: float
-    chosen: Allocation | None
-    delivered: bool
-
-
-@dataclass
-class Outcome:
-    """Is a simulated sweep.
-
-    Attributes:
-        trials: Every start of workers, in order.
-        moments: The state after each end of a trial.
-        seconds: Wall time of the sweep.
-        why: Why nothing further started.
-        plan: What the policy recommends at the end.
-    """
-
-    trials: list[SimulatedTrial] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
-    seconds: float = 0.0
-    why: str = ""
-    plan: object = None
-
-    @property
-    def last(self) -> Moment:
-        """The state at the end."""
-        return self.moments[-1] if self.moments else Moment(0.0, None, delivered=False)
 
 
 def simulate(
@@ -202,26 +140,47 @@ class _Simulation:
     def _run(self, policy: Policy, trial: SimulatedTrial) -> Iterator[float]:
         """Yields the seconds to each report, and makes it when resumed."""
         cell = trial.allocation
-        startup = self._workload.startup_seconds(cell.workers)
         repetition = self._runs[cell]
         self._runs[cell] += 1
         ended = Ended(EndCause.FINISHED)
+        startup = self._workload.startup_seconds(cell.workers)
+        first = self._workload.epoch_seconds(cell)
         for evaluation in self._noise.run(
             self._workload, cell, seed=self._seed, repetition=repetition
         ):
-            report = _report(evaluation, startup if trial.reports == 0 else 0.0)
+            pace = self._workload.epoch_seconds(trial.allocation) / first
+            report = _report(evaluation, pace, startup, trial)
+            startup = 0.0
             yield report.seconds
             trial.seconds += report.seconds
+            trial.held_seconds += report.seconds
             trial.reports += 1
             policy.tell(trial.trial_id, report)
             decision = policy.decide(trial.trial_id)
             if isinstance(decision, Stop):
                 ended = _ended(decision)
                 break
+            if isinstance(decision, Resize) and self._resize(trial, decision.workers):
+                startup = self._workload.startup_seconds(decision.workers)
         in_time = self._deadline is None or trial.seconds <= self._deadline
         self._delivered |= ended.cause is EndCause.REACHED and in_time
         policy.tell(trial.trial_id, ended)
         self._end(policy, trial, ended.cause)
+
+    def _resize(self, trial: SimulatedTrial, workers: int) -> bool:
+        """Changes a trial's workers unless they aren't free."""
+        before = trial.allocation
+        if workers - before.workers > self._free or workers == before.workers:
+            return False
+        after = replace(before, workers=workers, nodes=self._workload.space.nodes(workers))
+        if after not in self._cells:
+            msg = f"a trial must be resized to a cell of {self._workload.name}, got {after}"
+            raise InvalidWorkloadError(msg)
+        trial.paid += checked_cost(self._cost, before, trial.held_seconds)
+        trial.allocation, trial.held_seconds = after, 0.0
+        trial.resizes += 1
+        self._free += before.workers - workers
+        return True
 
     def _profile(self, policy: Policy, trial: SimulatedTrial, profile: Profile) -> Iterator[float]:
         """Yields the seconds of a profile, and tells what it showed when resumed."""
@@ -238,7 +197,7 @@ class _Simulation:
         steps = sum(self._workload.step_seconds(cell) * factors[cell] for cell in profile.cells)
         seconds = startup + profile.steps * steps
         yield seconds
-        trial.seconds = seconds
+        trial.seconds = trial.held_seconds = seconds
         epochs = {cell: self._workload.epoch_seconds(cell) * f for cell, f in factors.items()}
         policy.tell_profile(trial.trial_id, Profiled(epochs, seconds, startup))
         self._end(policy, trial, EndCause.FINISHED)
@@ -252,17 +211,20 @@ class _Simulation:
 
     def _spent(self) -> float:
         return math.fsum(
-            checked_cost(self._cost, trial.allocation, trial.seconds)
+            trial.paid + checked_cost(self._cost, trial.allocation, trial.held_seconds)
             for trial in self._outcome.trials
         )
 
 
-def _report(evaluation: Evaluation, startup: float) -> Report:
+def _report(evaluation: Evaluation, pace: float, startup: float, trial: SimulatedTrial) -> Report:
     return Report(
         evaluation.epoch,
         evaluation.value,
-        seconds=startup + evaluation.seconds,
+        seconds=startup + evaluation.seconds * pace,
         startup_seconds=startup,
+        attempt=trial.resizes + 1,
+        workers=trial.allocation.workers,
+        noise_scale=evaluation.noise_scale,
     )
 
 

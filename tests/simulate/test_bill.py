@@ -9,7 +9,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.space import Allocation
 from raycosttune.simulate.bill import Bill, bill
 from raycosttune.simulate.oracle import Truth
-from raycosttune.simulate.run import Moment
+from raycosttune.simulate.outcome import Moment
 from raycosttune.simulate.table import TableWorkload
 from tests.simulate.worlds import FEW, one_batch, tables
 

@@ -11,9 +11,10 @@ from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.analytic import AnalyticWorkload
+from raycosttune.simulate.outcome import Moment
 from raycosttune.simulate.peer import Choice
 from raycosttune.simulate.policy import Policy, Profile
-from raycosttune.simulate.run import MOST_TRIALS, Moment, simulate
+from raycosttune.simulate.run import MOST_TRIALS, simulate
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve
 from tests.simulate.worlds import Script, driven, one_batch

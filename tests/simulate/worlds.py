@@ -21,9 +21,10 @@ from raycosttune.core.decision import (
 from raycosttune.core.observation import Ended, Observation, Report
 from raycosttune.core.space import Allocation
 from raycosttune.simulate.noise import Noise
+from raycosttune.simulate.outcome import Outcome
 from raycosttune.simulate.peer import Choice
 from raycosttune.simulate.policy import Policy, Profile, Profiled
-from raycosttune.simulate.run import Outcome, simulate
+from raycosttune.simulate.run import simulate
 from raycosttune.simulate.table import TableWorkload, measured_space
 from raycosttune.simulate.workload import Curve, Workload
 
