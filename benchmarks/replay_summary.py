@@ -1,5 +1,13 @@
-"""Sums replayed sweeps up: medians, intervals by workload, tables and a figure."""
+"""Sums replayed sweeps up: medians, intervals by workload, tables and a figure.
 
+Usage: python benchmarks/replay_summary.py FILE [FILE ...]
+
+Merges the policies of several files of one setting and prints their tables; a figure goes
+beside the first.
+"""
+
+import argparse
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +21,7 @@ HINDSIGHT = " (best stop in hindsight)"
 RESAMPLES = 1000
 OURS = "ours"
 BERT = "pollux-bert"
+INDEPENDENT = ("workers-then-batch", "batch-then-workers")
 
 
 def summary(rows: Sequence[Row], settings: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +131,8 @@ def markdown(result: dict[str, Any]) -> str:
         f"{settings['cost']}, start-up {settings['startup']:g} s, "
         f"{settings['seeds']} seeds, {settings['noise']:.0%} noise on times"
     )
-    return "\n".join([head, "", *_policies_table(result), "", *_tasks_table(result), ""])
+    tables = (_policies_table, _tasks_table, _joint_table)
+    return "\n".join([head, "", *(line for table in tables for line in [*table(result), ""])])
 
 
 def _policies_table(result: dict[str, Any]) -> Iterator[str]:
@@ -169,6 +179,41 @@ def _tasks_table(result: dict[str, Any]) -> Iterator[str]:
         yield f"| {task} | {tuple(first['oracle'])} | {' | '.join(cells)} |"
 
 
+def _joint_table(result: dict[str, Any]) -> Iterator[str]:
+    """Yields what joint choices save a run against choosing one resource after the other."""
+    policies = {
+        name: {task["task"]: task for task in each["tasks"]}
+        for name, each in result["policies"].items()
+    }
+    joint = [name for name in (OURS, "liang2022", "liang2022-local") if name in policies]
+    apart = [name for name in INDEPENDENT if name in policies]
+    if not joint or not apart:
+        return
+    planned = list(next(iter(result["policies"].values()))["median_bill_ratio"])[-1]
+    yield (
+        f"Saving on the median bill at {planned} planned runs, joint against independent choice; "
+        "(missed deadlines and targets of joint / independent):"
+    )
+    yield ""
+    pairs = [(one, other) for one in joint for other in apart]
+    yield "| task | " + " | ".join(f"{one} against {other}" for one, other in pairs) + " |"
+    yield "|---|" + "---|" * len(pairs)
+    for task in policies[joint[0]]:
+        cells = []
+        for one, other in pairs:
+            mine, theirs = policies[one][task], policies[other][task]
+            missed = " / ".join(
+                str(each["deadline_misses"] + each["target_misses"]) for each in (mine, theirs)
+            )
+            bills = [each["median_bill_ratio"][planned] for each in (mine, theirs)]
+            cells.append(f"{_saving(*bills)} ({missed})")
+        yield f"| {task} | {' | '.join(cells)} |"
+
+
+def _saving(own: float | None, other: float | None) -> str:
+    return "none" if own is None or other is None else f"{1 - own / other:.0%}"
+
+
 def _text(value: float | None) -> str:
     return "none" if value is None else f"{value:.2f}"
 
@@ -204,3 +249,20 @@ def figure(result: dict[str, Any], path: Path) -> None:
     axes.axvline(1, color="grey", linewidth=0.5)
     axes.legend()
     page.savefig(path)
+
+
+def main() -> None:
+    """Merges files and prints their tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("files", nargs="+", type=Path)
+    files: list[Path] = parser.parse_args().files
+    results = [json.loads(path.read_text()) for path in files]
+    merged = results[0]
+    for result in results[1:]:
+        merged["policies"] |= result["policies"]
+    print(markdown(merged))
+    figure(merged, files[0].with_suffix(".svg"))
+
+
+if __name__ == "__main__":
+    main()
