@@ -31,9 +31,15 @@ class Wait:
 
 @dataclass(frozen=True)
 class Finished:
-    """Ends the sweep: no experiment pays for itself, or a limit is reached."""
+    """Ends the sweep: no experiment pays for itself, or a limit is reached.
+
+    Attributes:
+        why: One sentence for people.
+        is_failure: Whether it ends because something failed that should not have.
+    """
 
     why: str
+    is_failure: bool = False
 
 
 Answer = Run | Wait | Finished

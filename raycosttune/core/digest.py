@@ -18,7 +18,7 @@ class Digest:
         record: The trial.
         recipe: Key of its recipe.
         epoch_seconds: Seconds of single epochs.
-        startup_seconds: Start-up of each attempt that reported.
+        startup_seconds: Start-up of each attempt that reported, one-off work included.
         epochs: Interval of epochs in which the target was reached, None before a report.
         reached: The first report at the target, or None.
         seconds_to_target: Wall time up to the target, or up to the last report.
@@ -58,18 +58,35 @@ class Digests:
 
 def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     """Reads a trial."""
-    starts: dict[int, float] = {}
-    for report in record.reports:
-        starts.setdefault(report.attempt, report.startup_seconds)
     return Digest(
         record=record,
         recipe=recipe_key(record.recipe),
         epoch_seconds=tuple(epoch_seconds(record)),
-        startup_seconds=tuple(starts.values()),
+        startup_seconds=startups(record),
         epochs=epochs_seen(record, goal) if record.reports else None,
         reached=reaching_report(record, goal),
         seconds_to_target=seconds_to_target(record, goal),
     )
+
+
+def startups(record: TrialRecord) -> tuple[float, ...]:
+    """Returns the start-up of each attempt that reported.
+
+    What the first report of an attempt took beyond the slowest epoch after it is one-off work,
+    loading and compiling, and counts as start-up too.
+    """
+    slowest = max(later_epochs(record), default=None)
+    starts: dict[int, float] = {}
+    before = 0.0
+    for report in record.reports:
+        if report.attempt not in starts:
+            extra = 0.0
+            if slowest is not None:
+                done = max(report.epoch - before, 0.0)
+                extra = max(report.training_seconds - slowest * done, 0.0)
+            starts[report.attempt] = report.startup_seconds + extra
+        before = report.epoch
+    return tuple(starts.values())
 
 
 def reaching_report(record: TrialRecord, goal: Goal) -> Report | None:
@@ -100,12 +117,21 @@ def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
 
 def epoch_seconds(record: TrialRecord) -> list[float]:
     """Returns the seconds of single epochs, the first of an attempt only where it is alone."""
-    first: list[float] = []
-    later: list[float] = []
+    return later_epochs(record) or _epochs(record, first=True)
+
+
+def later_epochs(record: TrialRecord) -> list[float]:
+    """Returns the seconds of single epochs without the first of each attempt."""
+    return _epochs(record, first=False)
+
+
+def _epochs(record: TrialRecord, *, first: bool) -> list[float]:
+    seconds: list[float] = []
     before, attempt = 0.0, 0
     for report in record.reports:
         done = report.epoch - before
-        if done > 0 and report.training_seconds > 0:
-            (later if report.attempt == attempt else first).append(report.training_seconds / done)
+        is_first = report.attempt != attempt
+        if done > 0 and report.training_seconds > 0 and is_first is first:
+            seconds.append(report.training_seconds / done)
         before, attempt = report.epoch, report.attempt
-    return later or first
+    return seconds

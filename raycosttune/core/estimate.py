@@ -74,7 +74,8 @@ class Estimate:
             if self.worst_cost is None
             else f"at worst {self.worst_cost:.3g} {self.unit}"
         )
-        trials = f"{self.trials.low:.0f} to {self.trials.high:.0f} trials"
+        few, many = (f"{count:.0f}" for count in (self.trials.low, self.trials.high))
+        trials = f"{few} trials" if few == many else f"{few} to {many} trials"
         return f"{trials}; {likely}; {worst}; spent so far {self.spent:.3g}"
 
 
@@ -86,7 +87,8 @@ def estimate(
     Args:
         space: The legal cells.
         goal: Target and limits; its deadline gives the scale, the drawn surfaces need
-            between a fifth and four fifths of it in their fastest cell.
+            between a fifth and six fifths of it in their fastest cell, so that some jobs miss
+            it with every recipe or but the best.
         unit: Unit of the costs.
         spent: What the real sweep has cost so far.
         start: Starts an empty session with the same arguments.
@@ -112,7 +114,7 @@ def _rehearse(
 ) -> tuple[int, float]:
     batches = [cell.batch_size for cell in space.cells]
     noise_scale = np.exp(rng.uniform(np.log(min(batches) / 2), np.log(max(batches) * 2)))
-    step, recipe_sd = rng.uniform(1, 16), 0.3
+    step, recipe_sd = rng.uniform(1, 16), 0.5
     base = rng.uniform(8, 30)
 
     def epochs(cell: Allocation) -> float:
@@ -122,7 +124,7 @@ def _rehearse(
         return float(1 / cell.workers + step / cell.batch_size)
 
     fastest = min(epochs(cell) * relative(cell) for cell in space.cells)
-    scale = (goal.deadline_seconds or 1.0) * rng.uniform(0.2, 0.8) / fastest
+    scale = (goal.deadline_seconds or 1.0) * rng.uniform(0.2, 1.2) / fastest
     count = 0
     while count < MOST_TRIALS and isinstance(run := sweep.ask(f"{count}"), Run):
         needed = epochs(run.allocation) * np.exp(rng.normal(0, recipe_sd) if run.recipe else 0)

@@ -17,6 +17,7 @@ TIME_QUANTILES = ndtri(np.array([1, 3, 5]) / 6)
 POINTS = 24
 TIME_SD = 0.5
 FAILURE_WEIGHT = 1.5
+LEAST_CHANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
 
     Returns:
         Runs by expected cost over the chance to meet the deadline, without those that
-        can't meet it.
+        can't meet it. Misses in a cell count against it beyond what they say of its epochs:
+        several recipes that fail in one cell may fail because of the cell.
     """
     tried = _tried(known.records)
     ranked: list[tuple[float, Experiment]] = []
@@ -64,16 +66,37 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
             continue
         seconds, costs = _outcomes(known, cell, recipe)
         limit = known.goal.deadline_seconds or math.inf
-        chance = float(np.mean(seconds <= limit))
-        if chance == 0.0 or known.least_seconds(cell, 1e-9) > limit:
+        in_time = seconds <= limit
+        chance = float(np.mean(in_time)) * _chance_to_last(known, cell, recipe)
+        if chance < LEAST_CHANCE or known.least_seconds(cell, 1e-9) > limit:
             continue
-        expected = float(costs[seconds <= limit].mean())
+        expected = float(costs[in_time].mean()) * (1 + known.misses[cell])
         price = float(np.minimum(costs, _cost_at(known, cell, limit)).mean())
         why = f"reaches the target in time with an estimated chance of {chance:.0%}"
         experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
         ranked.append((expected / chance**FAILURE_WEIGHT, experiment))
     ranked.sort(key=lambda pair: pair[0])
     return [experiment for _, experiment in ranked]
+
+
+def _chance_to_last(known: Knowledge, cell: Allocation, recipe: str | None) -> float:
+    """Returns the chance that a run does not end by itself before the target.
+
+    After m runs that ended by themselves the next one does, too, by the rule of succession,
+    in m of m + 1 cases, at the most epochs that one of them made.
+    """
+    needed = known.accuracy.samples(recipe, cell.batch_size)
+
+    def chance_by(epochs: float) -> float:
+        return float(needed.weights[needed.epochs <= epochs].sum())
+
+    chance = 1.0
+    if known.own_ends:
+        soon = chance_by(max(known.own_ends))
+        chance = soon + (1 - soon) / (len(known.own_ends) + 1)
+    if known.goal.max_epochs is not None:
+        chance = min(chance, chance_by(known.goal.max_epochs))
+    return chance
 
 
 def worthwhile_experiments(

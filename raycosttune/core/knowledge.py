@@ -140,6 +140,27 @@ class Knowledge:
         return self.goal.planned_runs - (self.incumbent is not None)
 
     @cached_property
+    def own_ends(self) -> tuple[float, ...]:
+        """Epochs at which runs ended by themselves before the target."""
+        return tuple(
+            record.epoch
+            for record in self.records
+            if record.ended
+            and record.ended.cause is EndCause.FINISHED
+            and record.reports
+            and record.reports[-1].value is not None
+        )
+
+    @cached_property
+    def misses(self) -> Counter[Allocation]:
+        """How often runs in a cell ended before the target."""
+        return Counter(
+            digest.record.allocation
+            for digest in self.digests
+            if digest.record.ended and digest.reached is None and digest.record.reports
+        )
+
+    @cached_property
     def guessed_scale(self) -> float:
         """Seconds behind a relative epoch time while none is measured.
 

@@ -1,5 +1,6 @@
 """What a sweep recommends."""
 
+import math
 from dataclasses import dataclass
 
 from raycosttune.core.certificate import Certificate, certify
@@ -10,6 +11,8 @@ from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
+
+DECIMALS_BELOW = 10
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,14 @@ class Plan:
         return (
             f"{workers} {'worker' if workers == 1 else 'workers'}, "
             f"batch {self.allocation.batch_size}, {self.epochs:g} epochs: "
-            f"{cost.mid:.3g} {self.unit} ({ran}), {seconds.mid:.0f} s "
-            f"({seconds.low:.0f} to {seconds.high:.0f}); {self.certificate}. "
+            f"{cost.mid:.3g} {self.unit} ({ran}), {_whole(seconds.mid)} s "
+            f"({_whole(seconds.low)} to {_whole(seconds.high)}); {self.certificate}. "
             f"The search spent {self.spent:.3g} {self.unit}."
         )
+
+
+def _whole(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= DECIMALS_BELOW else f"{seconds:.2g}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class NoPlan:
 
     Attributes:
         reason: What was tried and how near it came.
-        spent: What the search has cost.
+        spent: What the search has cost, NaN where the cost metric fails.
         unit: Unit of the cost.
     """
 
@@ -77,7 +84,8 @@ class NoPlan:
 
     def __str__(self) -> str:
         """Says it in a sentence."""
-        return f"no plan: {self.reason}. The search spent {self.spent:.3g} {self.unit}."
+        spent = "" if math.isnan(self.spent) else f" The search spent {self.spent:.3g} {self.unit}."
+        return f"no plan: {self.reason}.{spent}"
 
 
 def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float) -> Plan | NoPlan:

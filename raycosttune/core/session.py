@@ -38,7 +38,12 @@ from raycosttune.core.state import (
     record_to_data,
 )
 from raycosttune.core.stopping import decide
-from raycosttune.errors import InvalidGoalError, InvalidStateError
+from raycosttune.errors import (
+    InvalidCostError,
+    InvalidGoalError,
+    InvalidStateError,
+    RayCostTuneError,
+)
 
 
 class Session:
@@ -122,8 +127,20 @@ class Session:
             free_workers: Workers that the cluster can hold beside the running trials.
 
         Returns:
-            Run, or Wait while something runs, or Finished.
+            Run, or Wait while something runs, or Finished; also where the cost metric or the
+            proposer fails after trials were paid for.
+
+        Raises:
+            RayCostTuneError: If the cost metric or the proposer fails before the first trial.
         """
+        try:
+            return self._answer(trial_id, free_workers)
+        except RayCostTuneError as error:
+            if not self.records:
+                raise
+            return Finished(str(error), is_failure=True)
+
+    def _answer(self, trial_id: str, free_workers: int | None) -> Answer:
         if trial_id in self.records:
             return self._run(self.records[trial_id], self._why.get(trial_id, "restored"))
         if reason := self._limit() or hopeless(self.known):
@@ -176,14 +193,20 @@ class Session:
         record = self.records.get(trial_id)
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
-        decision = decide(self.known, record)
-        if isinstance(decision, Continue) and (reason := self._limit()):
-            return Stop(StopCause.BUDGET, reason)
+        try:
+            decision = decide(self.known, record)
+            if isinstance(decision, Continue) and (reason := self._limit()):
+                return Stop(StopCause.BUDGET, reason)
+        except InvalidCostError:
+            return Continue()  # what runs is paid for: let it reach the target
         return decision
 
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
-        return make_plan(self.known, self._learning_rate, self.spent)
+        try:
+            return make_plan(self.known, self._learning_rate, self.spent)
+        except InvalidCostError as error:
+            return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
 
     def estimate(self) -> Estimate:
         """Returns what the sweep is likely to cost, and at worst."""

@@ -173,3 +173,47 @@ def test_more_planned_runs_make_more_worthwhile(planned: int) -> None:
     few = worthwhile_experiments(*know(record, goal=goal(planned_runs=planned)), recipes=True)
     more = worthwhile_experiments(*know(record, goal=goal(planned_runs=10 * planned)), recipes=True)
     assert {(e.allocation, e.recipe) for e in few} <= {(e.allocation, e.recipe) for e in more}
+
+
+def itself_ended(k: int, epochs: int) -> TrialRecord:
+    record = JOB.record(GOAL, SPACE.cells[0], f"short {k}", epochs=epochs)
+    recipe: dict[str, object] = {"lr": float(k)}
+    end = Ended(EndCause.FINISHED)
+    return TrialRecord(record.trial_id, SPACE.cells[0], recipe, k, record.reports, end)
+
+
+def chance(experiment: Experiment) -> int:
+    return int(experiment.why.rpartition(" ")[2].rstrip("%"))
+
+
+def test_each_run_that_ended_by_itself_makes_the_next_one_less_likely_to_last() -> None:
+    chances = []
+    for count in range(5):
+        records = [itself_ended(k, 2) for k in range(count)]
+        known = Knowledge(records, SPACE, GOAL, WorkerHours())
+        first = first_experiments(known, recipes=True)
+        at = {experiment.allocation: experiment for experiment in first}
+        chances.append(chance(at[SPACE.cells[0]]))
+    assert chances[0] == 100
+    assert chances == sorted(set(chances), reverse=True)
+
+
+def test_runs_that_miss_in_one_cell_lead_to_another() -> None:
+    tried = []
+    for count in range(6):
+        records = [itself_ended(k, 2) for k in range(count)]
+        known = Knowledge(records, SPACE, GOAL, WorkerHours())
+        tried.append(first_experiments(known, recipes=True)[0].allocation)
+    assert tried[0] == SPACE.cells[0]
+    assert tried[-1] != SPACE.cells[0]
+
+
+def test_too_few_epochs_for_the_target_leave_little_chance() -> None:
+    few, many = (
+        first_experiments(
+            Knowledge([], SPACE, goal(max_epochs=epochs), WorkerHours()), recipes=False
+        )[0]
+        for epochs in (3, 300)
+    )
+    assert chance(few) < 20
+    assert chance(many) > 80

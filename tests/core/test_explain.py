@@ -31,9 +31,9 @@ def test_each_trial_has_a_line_with_its_end_and_its_reason() -> None:
     assert len(lines) == 5
     for line, record in zip(lines, session.records.values(), strict=False):
         cell = record.allocation
+        workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
         assert line.startswith(
-            f"{record.trial_id}: {cell.workers} workers, batch {cell.batch_size}, 2 epochs, "
-            "0.01 node-hours: "
+            f"{record.trial_id}: {workers}, batch {cell.batch_size}, 2 epochs, 0.01 node-hours: "
         )
         assert "Started because it reaches the target in time" in line
     assert ": failed. " in lines[0]

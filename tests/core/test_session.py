@@ -1,6 +1,6 @@
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +10,9 @@ from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.decision import Continue, Finished, Run, Stop, StopCause, Wait
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.proposer import Scored
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from raycosttune.errors import InvalidCostError, InvalidGoalError, InvalidStateError
@@ -233,3 +234,64 @@ def test_a_state_that_cannot_be_read_is_refused_and_changes_nothing(
     with pytest.raises(InvalidStateError, match=message):
         sweep.load_state(damage(before))
     assert sweep.state() == before
+
+
+class Fickle:
+    """Is a cost metric that fails once it is told to."""
+
+    unit = "EUR"
+    fails = False
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        if self.fails:
+            msg = "no price today"
+            raise RuntimeError(msg)
+        return allocation.workers * seconds
+
+
+class Exhausted:
+    """Is a proposer that fails after so many recipes."""
+
+    def __init__(self, recipes: int) -> None:
+        self.left = recipes
+
+    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:
+        del records
+        if self.left == 0:
+            msg = "no more recipes"
+            raise InvalidStateError(msg)
+        self.left -= 1
+        return {"lr": 0.1, "factor": 1.0 + index}
+
+
+def test_a_cost_that_fails_in_the_middle_ends_the_sweep_and_stops_no_run() -> None:
+    cost = Fickle()
+    sweep = Simulation(SPACE, goal(), amdahl(SPACE), cost=cost).session
+    started(sweep)
+    sweep.tell("t", Report(1.0, 0.0, 10.0))
+    cost.fails = True
+    sweep.tell("t", Report(2.0, 0.0, 10.0))
+    assert sweep.decide("t") == Continue()
+    answer = sweep.ask("u")
+    assert isinstance(answer, Finished)
+    assert answer.is_failure
+    assert "no price today" in answer.why
+    plan = sweep.plan()
+    assert isinstance(plan, NoPlan)
+    assert str(plan).startswith("no plan: nothing can be compared: Fickle raised")
+    assert "nan" not in str(plan)
+    cost.fails = False
+    assert sweep.spent == 20.0
+
+
+def test_a_proposer_that_fails_after_a_trial_ends_the_sweep_and_leaves_its_plan() -> None:
+    proposer = Exhausted(1)
+    sweep = Simulation(SPACE, goal(planned_runs=1000), amdahl(SPACE), proposer=proposer)
+    assert sweep.run() == Finished("no more recipes", is_failure=True)
+    assert isinstance(sweep.session.plan(), Plan)
+
+
+def test_a_proposer_that_fails_before_the_first_trial_is_an_error() -> None:
+    sweep = Simulation(SPACE, goal(), amdahl(SPACE), proposer=Exhausted(0)).session
+    with pytest.raises(InvalidStateError, match="no more recipes"):
+        sweep.ask("t")
