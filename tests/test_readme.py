@@ -1,21 +1,27 @@
 import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import ray
+import ray.train.torch
+import torch
 from ray import tune
 
-from raycosttune import Allocation, NoPlan
+from raycosttune import Allocation, Goal, NoPlan
 from raycosttune.core.cost import check_cost_metric
 from raycosttune.core.space import Space
-from raycosttune.tune import CostAwareScheduler, CostAwareSearch
+from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
+from raycosttune.tune.plan import TunePlan
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text()
-FIRST, LOOP, FUNCTION, COST, RESTORE = re.findall(
+FIRST, LOOP, TRAINER, STOP, FUNCTION, ESTIMATE, COST, TUNER, RESTORE = re.findall(
     r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL
 )
+SPACE = {"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([64])}
 
 
 def run(block: str, **names: object) -> dict[str, Any]:
@@ -53,6 +59,59 @@ def test_the_training_loop_is_a_function_of_a_config() -> None:
     assert callable(run(LOOP)["train_loop"])
 
 
+def test_a_sweep_that_reached_nothing_has_no_production_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    goal = Goal(metric="accuracy", mode="max", target=0.97)
+    assert "trainer" not in run(TRAINER, search=CostAwareSearch(goal, space=SPACE))
+    assert capsys.readouterr().out.startswith("no plan: no trial has started")
+
+
+def network() -> torch.nn.Linear:
+    """Returns a classifier that learns the same on any order of its samples."""
+    model = torch.nn.Linear(1, 2)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[-0.1], [0.1]]))
+        model.bias.zero_()
+    return model
+
+
+def by_weight(model: torch.nn.Linear) -> float:
+    """Returns an accuracy that rises with every epoch, as the weights grow."""
+    return min(0.5 + float(model.weight.abs().max()), 1.0)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_production_runs_end_at_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_tune: Callable[..., Any] = tune.run
+    trainer = ray.train.torch.TorchTrainer
+    kept = ray.train.RunConfig(storage_path=str(tmp_path))
+    quiet = {"num_samples": 1, "storage_path": str(tmp_path), "verbose": 0}
+    monkeypatch.setattr(tune, "run", lambda what, **own: run_tune(what, **{**own, **quiet}))
+    samples = [(torch.tensor([x]), int(x > 0)) for x in (-1.0, 1.0) for _ in range(128)]
+    loop = run(LOOP, Net=network, dataset=samples, evaluate=by_weight)["train_loop"]
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        search = run(FIRST, train_loop=loop)["search"]
+        plan = search.plan()
+        assert isinstance(plan, TunePlan)
+        epochs = round(plan.epochs)
+        monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(trainer, run_config=kept))
+        capsys.readouterr()
+        run(TRAINER, search=search, train_loop=loop, Net=network)
+        first = str(capsys.readouterr().out).strip().removesuffix(")").split("path=")[1]
+        run(STOP, plan=plan, train_loop=loop)
+        second = str(capsys.readouterr().out).strip().splitlines()[-1]
+    finally:
+        ray.shutdown()
+    for folder in (plan.checkpoint, first, second):
+        assert torch.load(f"{folder}/state.pt", weights_only=True)["epoch"] == epochs
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(240)
@@ -67,6 +126,36 @@ def test_the_sweep_of_a_function_finds_a_plan(
         ray.shutdown()
     assert not isinstance(search.plan(), NoPlan)
     assert str(search.plan()) in capsys.readouterr().out
+
+
+def test_the_estimate_needs_no_trial(capsys: pytest.CaptureFixture[str]) -> None:
+    run(ESTIMATE)
+    assert "likely" in capsys.readouterr().out
+
+
+def test_the_tuner_takes_the_first_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, Any] = {}
+
+    def make(trainable: object, **options: object) -> SimpleNamespace:
+        made.update(options, trainable=trainable)
+        return SimpleNamespace(fit=lambda: made.update(is_fitted=True))
+
+    monkeypatch.setattr(tune, "Tuner", make)
+    search = CostAwareSearch(Goal(metric="accuracy", mode="max", target=0.97))
+    run(
+        TUNER,
+        tune=tune,
+        search=search,
+        train_loop=lambda _: None,
+        torch_trainable=torch_trainable,
+        CostAwareScheduler=CostAwareScheduler,
+    )
+    assert made["is_fitted"]
+    assert callable(made["trainable"])
+    assert made["tune_config"].search_alg is search
+    assert isinstance(made["tune_config"].scheduler, CostAwareScheduler)
+    assert f"~/ray_results/{made['run_config'].name}" in RESTORE
+    search.set_search_properties(None, None, made["param_space"])
 
 
 def test_a_restored_sweep_has_its_plan(

@@ -32,7 +32,7 @@ class Certificate:
         if self.untried == 0:
             saving = "nothing untried can be cheaper"
         else:
-            saving = f"nothing untried can save more than {math.ceil(self.gap * 100)} %"
+            saving = f"nothing untried can save more than {math.ceil(self.gap * 100)}%"
         return (
             f"among these workers and batches, with the recipes tried, {saving} (slack "
             f"{self.time_slack:.0%} on epoch time, {self.epochs_slack:.0%} on epochs)"

@@ -29,6 +29,7 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
     if record.ended is not None:
         end = record.ended.reason or record.ended.cause.value
     return (
-        f"{record.trial_id}: {workers} {'worker' if workers == 1 else 'workers'}, batch {batch}, {record.epoch:g} epochs, "
+        f"{record.trial_id}: {workers} {'worker' if workers == 1 else 'workers'}, "
+        f"batch {batch}, {record.epoch:g} epochs, "
         f"{cost:.3g} {known.cost.unit}: {end}. Started because it {why}."
     )

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import geometric_mean
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.cost import CostMetric, checked_cost
@@ -189,7 +190,7 @@ class Knowledge:
 
     def _incumbent(self, cell: Allocation, recipe: str, runs: Sequence[Digest]) -> Incumbent:
         seen = [run.epochs for run in runs if run.epochs is not None]
-        mid = math.exp(sum(math.log(epochs.high) for epochs in seen) / len(seen))
+        mid = round(geometric_mean(epochs.high for epochs in seen), 6)
         epochs = Prediction(min(e.low for e in seen), mid, max(e.high for e in seen))
         start, epoch = self.startup.predict(cell.workers), self.time.predict(cell)
         seconds = Prediction(

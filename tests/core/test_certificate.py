@@ -96,6 +96,6 @@ def test_a_cell_that_cannot_meet_the_deadline_does_not_count() -> None:
 
 def test_a_certificate_names_its_gap_and_its_slack() -> None:
     text = str(Certificate(0.181, 3, 0.105, 0.2))
-    assert "nothing untried can save more than 19 %" in text
+    assert "nothing untried can save more than 19%" in text
     assert "slack 10% on epoch time, 20% on epochs" in text
     assert text.startswith("among these workers and batches, with the recipes tried")
