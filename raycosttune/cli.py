@@ -2,19 +2,23 @@
 
 import json
 import math
-from dataclasses import fields, replace
+import sys
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
 from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError, WorkerHours
-from raycosttune.core.cost import CostMetric
+from raycosttune.core.cost import CostMetric, check_cost_metric
 
 COSTS: dict[str, type[NodeHours | WorkerHours]] = {
     "node-hours": NodeHours,
     "worker-hours": WorkerHours,
 }
+OF_TRACES = ("metric", "device", "workers_per_node", "startup")
+REPLAYED = "replayed: only cells that the sweep measured, at each batch's best recipe"
 
 
 @click.group()
@@ -26,20 +30,25 @@ def main() -> None:
 @main.command("simulate")
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.option("--workload", help="Job in a folder of traces; left out, SOURCE is a sweep of yours.")
-@click.option("--device", default="", help="Start of the device's name in the traces.")
-@click.option("--metric", default=None, help="Name of the metric.")
+@click.option("--device", default=None, help="Start of the device's name in the traces.")
+@click.option("--metric", default=None, help="Name of the metric in the traces.")
 @click.option("--mode", type=click.Choice(["max", "min"]), default=None)
 @click.option("--target", type=float, default=None, help="Value that a run must reach.")
 @click.option("--deadline", type=float, default=None, help="Limit of one run, seconds.")
 @click.option("--planned-runs", type=int, default=None, help="How often the training will run.")
-@click.option("--cost", type=click.Choice(list(COSTS)), default="node-hours", show_default=True)
-@click.option("--workers-per-node", type=int, default=None, help="Workers of one machine.")
-@click.option("--startup", type=float, default=0.0, help="Start-up of a run in traces, seconds.")
+@click.option(
+    "--cost",
+    default=None,
+    help="node-hours, worker-hours, or module:Name of your own metric. Left out, it is the "
+    "recorded sweep's, and node-hours for traces.",
+)
+@click.option("--workers-per-node", type=int, default=None, help="Of the traces' machines.")
+@click.option("--startup", type=float, default=None, help="Start-up of a run in traces, seconds.")
 @click.option("--policies", default="ours", show_default=True, help="Comma-separated.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(min=0, max=1),
     default=0.0,
     show_default=True,
     help="Of times, relative.",
@@ -51,7 +60,7 @@ def simulate_command(source: Path, policies: str, *, as_json: bool, **options: A
     SOURCE is a folder of traces (give --workload), or the folder of a finished sweep.
     """
     try:
-        results = _replay(source, policies.split(","), options)
+        results = _replay(source, [name.strip() for name in policies.split(",")], options)
     except RayCostTuneError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
@@ -60,14 +69,16 @@ def simulate_command(source: Path, policies: str, *, as_json: bool, **options: A
     click.echo(f"oracle: {results['oracle']}")
     for name, row in results["policies"].items():
         click.echo(f"{name}: {row['text']}")
+    if options["workload"] is None:
+        click.echo(REPLAYED)
 
 
 def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str, Any]:
     from raycosttune.simulate import Noise, Truth, bill, simulate  # noqa: PLC0415 - takes seconds
     from raycosttune.simulate.policies import start_policy  # noqa: PLC0415
 
-    goal = _goal(source, options)
-    cost: CostMetric = COSTS[options["cost"]]()
+    goal, unit = _goal(source, options)
+    cost = _cost(options["cost"], unit)
     workload = _workload(source, goal, options)
     truth = Truth(workload, goal, cost)
     oracle = f"{_words(truth.oracle)}, {truth.oracle_cost:.3g} {cost.unit} a run"
@@ -105,14 +116,14 @@ def _workload(source: Path, goal: Goal, options: dict[str, Any]) -> Any:  # noqa
     return TraceWorkload.read(
         source,
         options["workload"],
-        device=options["device"],
+        device=options["device"] or "",
         workers_per_node=options["workers_per_node"],
-        startup_seconds=options["startup"],
+        startup_seconds=options["startup"] or 0.0,
     )
 
 
-def _goal(source: Path, options: dict[str, Any]) -> Goal:
-    """Returns the goal: the recorded sweep's own, with what the command line says instead."""
+def _goal(source: Path, options: dict[str, Any]) -> tuple[Goal, str | None]:
+    """Returns the goal and the unit of the cost: those recorded, with what is said instead."""
     given = {
         "metric": options["metric"],
         "mode": options["mode"],
@@ -121,28 +132,53 @@ def _goal(source: Path, options: dict[str, Any]) -> Goal:
         "planned_runs": options["planned_runs"],
     }
     given = {key: value for key, value in given.items() if value is not None}
-    recorded = None if options["workload"] is not None else _recorded_goal(source)
-    if recorded is not None:
-        return replace(recorded, **given)
     if options["workload"] is None:
-        msg = f"{source} holds no journal of a sweep; a folder of traces needs --workload"
-        raise click.UsageError(msg)
+        return _recorded_goal(source, given, options)
     missing = [key for key in ("target", "mode") if key not in given]
     if missing:
         raise click.UsageError("traces need " + " and ".join(f"--{key}" for key in missing))
-    return Goal(**{"metric": "metric", **given})
+    return Goal(**{"metric": "metric", **given}), NodeHours().unit
 
 
-def _recorded_goal(source: Path) -> Goal | None:
-    from raycosttune.results.journal import read_journal  # noqa: PLC0415
-    from raycosttune.simulate.recorded import journal_of  # noqa: PLC0415
+def _recorded_goal(
+    source: Path, given: dict[str, Any], options: dict[str, Any]
+) -> tuple[Goal, str | None]:
+    from raycosttune.simulate.recorded import read_recorded_header  # noqa: PLC0415 - takes seconds
 
-    rows = read_journal(journal_of(source))
-    header = next((row for row in rows if row["row"] == "header"), None)
-    if header is None:
-        return None
-    known = {item.name for item in fields(Goal)}
-    return Goal(**{key: value for key, value in header["goal"].items() if key in known})
+    goal, unit = read_recorded_header(source)
+    ignored = [f"--{key.replace('_', '-')}" for key in OF_TRACES if options[key] is not None]
+    if ignored:
+        msg = f"a recorded sweep says these itself: leave out {', '.join(ignored)}"
+        raise click.UsageError(msg)
+    return replace(goal, **given), unit
+
+
+def _cost(name: str | None, unit: str | None) -> CostMetric:
+    """Returns the cost that is asked for, or else the one of the unit."""
+    if name is None and unit not in COSTS:
+        scored = f"the sweep was scored in {unit or 'an unknown unit'}"
+        msg = f"{scored}: say --cost module:Name, node-hours or worker-hours"
+        raise click.UsageError(msg)
+    known = COSTS.get(name or unit or "")
+    cost: CostMetric = _loaded(str(name)) if known is None else known()
+    check_cost_metric(cost, ())
+    return cost
+
+
+def _loaded(name: str) -> CostMetric:
+    """Imports a metric, from the working directory too, and makes one where it is a class."""
+    module, _, attribute = name.partition(":")
+    if not (module and attribute):
+        msg = f"--cost must be node-hours, worker-hours or module:Name, got {name!r}"
+        raise click.UsageError(msg)
+    sys.path.insert(0, str(Path.cwd()))  # a console script has its own folder there
+    try:
+        found: Any = getattr(import_module(module), attribute)
+        metric: CostMetric = found() if isinstance(found, type) else found
+    except Exception as error:  # a user's module may raise anything
+        msg = f"--cost {name} can't be loaded: {type(error).__name__}: {error}"
+        raise click.UsageError(msg) from error
+    return metric
 
 
 def _words(cell: Allocation) -> str:

@@ -1,4 +1,6 @@
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from raycosttune.core.space import Space
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import asked_row, header_row, observation_row
 from raycosttune.simulate import AnalyticWorkload, simulate
+from tests.simulate.tiny import folder
 
 JOB = AnalyticWorkload(Space((1, 2, 4), (64, 128, 256), workers_per_node=1))
 AIM = Goal(metric="accuracy", mode="max", target=0.9, deadline_seconds=1500, planned_runs=100)
@@ -82,6 +85,16 @@ def test_the_answer_is_words_without_json(sweep: Path) -> None:
         (("--cost", "beans"), "node-hours"),
         (("--planned-runs", "0"), "planned_runs must"),
         (("--noise", "-1"), "noise"),
+        *((("--noise", value), "[0, 1]") for value in ("nan",)),
+        *((("--noise", value), "0<=x<=1") for value in ("inf", "1e308", "50")),
+        (("--seed", "-1"), "x>=0"),
+        (("--cost", "beans"), "or module:Name, got 'beans'"),
+        (("--cost", "no_such_module:Name"), "can't be loaded: ModuleNotFoundError"),
+        (("--cost", "math:Name"), "can't be loaded: AttributeError"),
+        (("--cost", "math:pi"), "a str `unit`"),
+        (("--metric", "other"), "leave out --metric"),
+        (("--device", "t4"), "leave out --device"),
+        (("--workers-per-node", "0", "--startup", "nan"), "out --workers-per-node, --startup"),
     ],
 )
 def test_bad_input_is_told_in_one_line_and_exits_with_2(
@@ -92,6 +105,102 @@ def test_bad_input_is_told_in_one_line_and_exits_with_2(
     assert result.exit_code == 2, result.output
     assert what in result.output
     assert "Traceback" not in result.output
+
+
+def rescored(sweep: Path, header: object) -> Path:
+    """Writes another header over a sweep's own."""
+    journal = sweep / "raycosttune" / "journal.jsonl"
+    _, *rest = journal.read_text().splitlines()
+    journal.write_text("\n".join([json.dumps(header), *rest]) + "\n")
+    return sweep
+
+
+def test_a_sweep_is_replayed_in_its_own_unit(sweep: Path) -> None:
+    header = header_row(AIM, "worker-hours")
+    assert json.loads(call(rescored(sweep, header), "--json").output)["unit"] == "worker-hours"
+    asked = call(sweep, "--json", "--cost", "node-hours")
+    assert json.loads(asked.output)["unit"] == "node-hours"
+
+
+def test_a_sweep_in_another_unit_needs_its_metric(
+    sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rescored(sweep, header_row(AIM, "EUR"))
+    refused = call(sweep)
+    assert refused.exit_code == 2
+    assert (
+        "the sweep was scored in EUR: say --cost module:Name, node-hours or worker-hours"
+        in " ".join(refused.output.split())
+    )
+    (tmp_path / "my_prices.py").write_text(
+        "class Euros:\n    unit = 'EUR'\n"
+        "    def __call__(self, allocation, seconds):\n"
+        "        return allocation.workers * seconds / 1000\n"
+        "euros = Euros()\n"
+        "class Needs:\n    def __init__(self, price): pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in ("Euros", "euros"):
+        result = call(sweep, "--cost", f"my_prices:{name}", "--json")
+        assert json.loads(result.output)["unit"] == "EUR"
+    assert "can't be loaded: TypeError" in call(sweep, "--cost", "my_prices:Needs").output
+
+
+@pytest.mark.parametrize(
+    ("goal", "what"),
+    [
+        ("absent", "must hold a goal"),
+        (5, "must hold a goal"),
+        ({"metric": "a"}, "must hold a goal with a target"),
+        ({"target": 1, "mode": "sideways"}, "Goal.mode must be"),
+    ],
+)
+def test_a_header_without_a_goal_is_told_with_its_path(
+    sweep: Path, goal: object, what: str
+) -> None:
+    header = {"row": "header", "version": 1, "unit": "node-hours"}
+    result = call(rescored(sweep, header if goal == "absent" else {**header, "goal": goal}))
+    assert result.exit_code == 2, result.output
+    assert "Traceback" not in result.output
+    assert what in result.output
+    assert str(sweep / "raycosttune" / "journal.jsonl") in result.output
+
+
+def test_policies_may_stand_apart(sweep: Path) -> None:
+    told = json.loads(call(sweep, "--policies", " ours, random", "--json").output)
+    assert list(told["policies"]) == ["ours", "random"]
+
+
+def test_zeus_is_told_the_worker_counts_that_there_are(sweep: Path) -> None:
+    pytest.importorskip("raycosttune.simulate.peers.zeus_peer")
+    result = call(sweep, "--policies", "zeus@99")
+    assert result.exit_code == 2
+    assert "workers must be one of" in result.output
+
+
+def test_a_pipe_is_no_sweep(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = call(tmp_path / "pipe")
+    assert result.exit_code == 2
+    assert "a journal must be a file" in result.output
+
+
+def test_a_replay_says_what_it_is_made_of(sweep: Path) -> None:
+    assert call(sweep).output.splitlines()[-1] == (
+        "replayed: only cells that the sweep measured, at each batch's best recipe"
+    )
+
+
+def test_traces_are_scored_in_node_hours_and_check_their_options(tmp_path: Path) -> None:
+    arguments = (folder(tmp_path), "--workload", "tiny", "--mode", "max", "--target", "0.9")
+    told = json.loads(call(*arguments, "--json").output)
+    assert told["unit"] == "node-hours"
+    assert "replayed" not in call(*arguments).output
+    for option, value in (("--workers-per-node", "0"), ("--startup", "nan")):
+        result = call(*arguments, option, value)
+        assert result.exit_code == 2, result.output
+        assert option.strip("-").replace("-", "_") in result.output
 
 
 def test_a_folder_without_a_journal_is_told(tmp_path: Path) -> None:

@@ -9,6 +9,11 @@ from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
 SECONDS_PER_HOUR = 3600.0
+# Where a metric is tried: dense, and seldom whole, since an epoch's time is neither.
+TRIED_SECONDS = (
+    *(0.0, 0.1, 0.5, 1.0, 2.7, 7.3, 19.9, 33.3, 59.5, 60.0, 60.5, 99.9, 270.1, 599.9, 733.3),
+    *(1234.5, 1999.9, 3599.5, 3600.0, 3600.5, 5400.1, 9876.5, 20000.1, 43210.9, 86400.0),
+)
 
 
 @runtime_checkable
@@ -74,7 +79,7 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         raise InvalidCostError(msg) from error
     try:
         cost = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         cost = math.nan
     if not (math.isfinite(cost) and cost >= 0):
         msg = (
@@ -93,6 +98,12 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         InvalidCostError: If the metric has no unit, can't be called, returns no cost,
             or falls when the seconds or the workers (and nodes) grow.
     """
+    if isinstance(metric, type):
+        msg = (
+            f"cost must be a metric itself, got the class {metric.__name__}. "
+            f"Write {metric.__name__}()."
+        )
+        raise InvalidCostError(msg)
     unit = getattr(metric, "unit", None)
     if not isinstance(unit, str) or not callable(metric):
         msg = (
@@ -100,19 +111,26 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
             f"got {metric!r}. NodeHours() and WorkerHours() are two."
         )
         raise InvalidCostError(msg)
-    for cell in cells:
-        costs = [checked_cost(metric, cell, seconds) for seconds in (0.0, 1.0, 60.0, 3600.0)]
-        if any(later < earlier for earlier, later in pairwise(costs)):
-            msg = f"{unit}: a cost must not fall as seconds grow, got {costs} for {cell}"
-            raise InvalidCostError(msg)
     by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
-    for fewer, more in pairwise(by_workers):
+    costs = [
+        [checked_cost(metric, cell, seconds) for seconds in TRIED_SECONDS] for cell in by_workers
+    ]
+    for cell, paid in zip(by_workers, costs, strict=True):
+        tried = pairwise(zip(TRIED_SECONDS, paid, strict=True))
+        for (sooner, low), (later, high) in tried:
+            if high < low:
+                msg = (
+                    f"{unit}: a cost must not fall as seconds grow, got {low:g} for {sooner:g} s "
+                    f"and {high:g} for {later:g} s of {cell}"
+                )
+                raise InvalidCostError(msg)
+    for (fewer, less), (more, paid) in pairwise(zip(by_workers, costs, strict=True)):
         if fewer.batch_size != more.batch_size:
             continue
-        low, high = (checked_cost(metric, cell, 3600.0) for cell in (fewer, more))
-        if high < low:
-            msg = (
-                f"{unit}: a cost must not fall as workers are added, got {low:g} for {fewer} "
-                f"and {high:g} for {more} over an hour"
-            )
-            raise InvalidCostError(msg)
+        for seconds, low, high in zip(TRIED_SECONDS, less, paid, strict=True):
+            if high < low:
+                msg = (
+                    f"{unit}: a cost must not fall as workers are added, got {low:g} for {fewer} "
+                    f"and {high:g} for {more} over {seconds:g} s"
+                )
+                raise InvalidCostError(msg)

@@ -1,12 +1,13 @@
 """What a sweep is for: a target, its limits, and how often the result will be used."""
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NoReturn
 
+from raycosttune.core.value import read_count, read_name, read_real, read_text
 from raycosttune.errors import InvalidGoalError
 
 Mode = Literal["max", "min"]
+MODES = ("max", "min")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,25 +46,22 @@ class Goal:
     tolerance: float = 0.03
 
     def __post_init__(self) -> None:
-        """Checks every value."""
-        _check_real("target", self.target)
-        if self.metric is not None and not _is_name(self.metric):
+        """Checks every value and makes NumPy's numbers Python's own."""
+        self._take_real("target")
+        if self.metric is not None and read_name(self.metric) is None:
             _refuse("metric", "be the name of a reported metric", self.metric)
-        if self.mode not in (None, "max", "min"):
+        if self.mode is not None and read_text(self.mode) not in MODES:
             _refuse("mode", 'be "max" or "min"', self.mode)
         for name in ("deadline_seconds", "sweep_deadline_seconds", "sweep_budget"):
             value = getattr(self, name)
             if value is not None:
-                _check_real(name, value)
+                self._take_real(name)
                 if value <= 0:
                     _refuse(name, "be positive", value, " Leave it out for no limit.")
-        for name in ("planned_runs", "max_epochs"):
-            value = getattr(self, name)
-            if name == "max_epochs" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                _refuse(name, "be a whole number of at least 1", value)
-        _check_real("tolerance", self.tolerance)
+        self._take_count("planned_runs")
+        if self.max_epochs is not None:
+            self._take_count("max_epochs")
+        self._take_real("tolerance")
         if not 0 <= self.tolerance < 1:
             _refuse("tolerance", "lie in [0, 1)", self.tolerance)
 
@@ -76,16 +74,21 @@ class Goal:
         """Tells whether a reported value reaches the target; NaN never does."""
         return value is not None and self.sign * value >= self.sign * self.target
 
+    def _take_real(self, name: str) -> None:
+        value = getattr(self, name)
+        number = read_real(value)
+        if number is None:
+            _refuse(name, "be a finite number", value)
+        object.__setattr__(self, name, number)
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
+    def _take_count(self, name: str) -> None:
+        value = getattr(self, name)
+        number = read_count(value)
+        if number is None:
+            _refuse(name, "be a whole number of at least 1 and at most 10**12", value)
+        object.__setattr__(self, name, number)
 
 
-def _check_real(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        _refuse(name, "be a finite number", value)
-
-
-def _refuse(name: str, rule: str, value: object, cure: str = "") -> None:
+def _refuse(name: str, rule: str, value: object, cure: str = "") -> NoReturn:
     msg = f"Goal.{name} must {rule}, got {value!r}.{cure}"
     raise InvalidGoalError(msg)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from raycosttune.core.observation import Recipe
+from raycosttune.core.value import read_count, read_name, read_text
 from raycosttune.errors import InvalidSpaceError
 
 Rule = Literal["linear", "sqrt", "none"]
@@ -23,7 +24,7 @@ class LearningRate:
         key: Name of the rate in the config, nested with "/".
 
     Raises:
-        InvalidSpaceError: If the rule or the reference batch is unusable.
+        InvalidSpaceError: If the rule, the reference batch or the key is unusable.
 
     References:
         Linear: Goyal et al. 2017. Square root: Malladi et al. 2022.
@@ -34,15 +35,20 @@ class LearningRate:
     key: str = "lr"
 
     def __post_init__(self) -> None:
-        """Checks the rule and the reference batch."""
-        if self.rule not in POWERS:
+        """Checks the rule, the reference batch and the key."""
+        if read_text(self.rule) not in POWERS:
             msg = f"LearningRate.rule must be one of {sorted(POWERS)}, got {self.rule!r}"
             raise InvalidSpaceError(msg)
-        if not _is_count(self.reference_batch):
+        reference_batch = read_count(self.reference_batch)
+        if reference_batch is None:
             msg = (
-                "LearningRate.reference_batch must be a whole number of at least 1, "
-                f"got {self.reference_batch!r}"
+                "LearningRate.reference_batch must be a whole number of at least 1 and at most "
+                f"10**12, got {self.reference_batch!r}"
             )
+            raise InvalidSpaceError(msg)
+        object.__setattr__(self, "reference_batch", reference_batch)
+        if read_name(self.key) is None:
+            msg = f'LearningRate.key must be a name such as "optimizer/lr", got {self.key!r}'
             raise InvalidSpaceError(msg)
 
     def apply(self, recipe: Recipe, batch_size: int) -> Recipe:
@@ -60,7 +66,3 @@ class LearningRate:
             raise InvalidSpaceError(msg)
         scale = (batch_size / self.reference_batch) ** POWERS[self.rule]
         return {**recipe, self.key: base * scale}
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import read_amount, read_number
 
 Scalar = bool | int | float | str | None
 Recipe = dict[str, object]
@@ -52,15 +53,13 @@ class Report:
 
     def cleaned(self) -> "Report":
         """Returns the report without what is no number, so that it can't spoil a fit."""
-        value = self.value
-        if value is not None and not math.isfinite(value):
-            value = None
         return replace(
             self,
             epoch=_amount(self.epoch),
-            value=value,
+            value=read_number(self.value),
             seconds=_amount(self.seconds),
             startup_seconds=_amount(self.startup_seconds),
+            noise_scale=read_number(self.noise_scale),
         )
 
 
@@ -137,5 +136,5 @@ class TrialRecord:
         return self.reports[-1].epoch if self.reports else 0.0
 
 
-def _amount(value: float) -> float:
-    return max(value, 0.0) if math.isfinite(value) else 0.0
+def _amount(value: object) -> float:
+    return max(read_amount(value) or 0.0, 0.0)

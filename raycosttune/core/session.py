@@ -38,6 +38,7 @@ from raycosttune.core.state import (
     record_to_data,
 )
 from raycosttune.core.stopping import decide
+from raycosttune.core.value import checked, read_amount
 from raycosttune.errors import (
     InvalidCostError,
     InvalidGoalError,
@@ -246,7 +247,7 @@ class Session:
         check_version(state)
         try:
             records = [record_from_data(data) for data in state["records"]]
-            elapsed = float(state["elapsed_seconds"])
+            elapsed = checked(state, "elapsed_seconds", read_amount)
             why = {str(key): str(value) for key, value in state["why"].items()}
         except InvalidStateError:
             raise

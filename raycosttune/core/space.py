@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NoReturn
 
+from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidSpaceError
 
 BatchReading = Literal["global", "local"]
@@ -76,7 +77,7 @@ class Space:
         ):
             value = getattr(self, name)
             if value is not None:
-                _check_count(name, value)
+                object.__setattr__(self, name, _count(name, value))
         object.__setattr__(self, "excluded", _pairs(self.excluded))
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
@@ -135,11 +136,9 @@ class Space:
 
 
 def _grid(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    grid = tuple(sorted(set(values)))
+    grid = tuple(sorted({_count(name, value) for value in values}))
     if not grid:
         _refuse(name, "hold at least one value", list(grid))
-    for value in grid:
-        _check_count(name, value)
     return grid
 
 
@@ -147,16 +146,18 @@ def _pairs(values: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
     for value in values:
         if not isinstance(value, tuple | list) or len(value) != 2:  # noqa: PLR2004 - a pair
             _refuse("excluded", "hold pairs of workers and batch", value)
-        for number in value:
-            _check_count("excluded", number)
-    return tuple((workers, batch) for workers, batch in values)
+    return tuple(
+        (_count("excluded", workers), _count("excluded", batch)) for workers, batch in values
+    )
 
 
-def _check_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        _refuse(name, "be whole numbers of at least 1", value)
+def _count(name: str, value: object) -> int:
+    number = read_count(value)
+    if number is None:
+        _refuse(name, "be whole numbers of at least 1 and at most 10**12", value)
+    return number
 
 
-def _refuse(name: str, rule: str, value: object) -> None:
+def _refuse(name: str, rule: str, value: object) -> NoReturn:
     msg = f"Space.{name} must {rule}, got {value!r}"
     raise InvalidSpaceError(msg)

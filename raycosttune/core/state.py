@@ -6,6 +6,15 @@ from typing import Any
 
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import (
+    checked,
+    optional,
+    read_count,
+    read_mapping,
+    read_real,
+    read_text,
+    read_whole,
+)
 from raycosttune.errors import InvalidStateError
 
 VERSION = 1
@@ -24,17 +33,50 @@ def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
     """
     try:
         ended = data["ended"]
-        return TrialRecord(
-            trial_id=str(data["trial_id"]),
-            allocation=Allocation(**data["allocation"]),
-            recipe=dict(data["recipe"]),
-            proposal=int(data["proposal"]),
-            reports=[Report(**report) for report in data["reports"]],
-            ended=None if ended is None else Ended(**{**ended, "cause": EndCause(ended["cause"])}),
-        )
-    except (KeyError, TypeError, ValueError) as error:
+        record = read_trial({**data, **data["allocation"]})
+        record.reports.extend(read_report(report) for report in data["reports"])
+        record.ended = None if ended is None else read_ended(ended)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         msg = f"a trial's record can't be read: {error!r} in {data!r}"
         raise InvalidStateError(msg) from error
+    return record
+
+
+def read_trial(data: Mapping[str, Any]) -> TrialRecord:
+    """Builds a record without reports from one flat mapping of its own and its cell's values.
+
+    Raises:
+        KeyError: If a value is missing.
+        ValueError: If a value is of the wrong kind.
+    """
+    return TrialRecord(
+        trial_id=checked(data, "trial_id", read_text),
+        allocation=Allocation(
+            *(checked(data, key, read_count) for key in ("workers", "batch_size", "nodes"))
+        ),
+        recipe=dict(checked(data, "recipe", read_mapping)),
+        proposal=checked(data, "proposal", read_whole),
+    )
+
+
+def read_report(data: Mapping[str, Any]) -> Report:
+    """Builds a clean report; raises as `read_trial` does."""
+    return Report(
+        epoch=checked(data, "epoch", read_real),
+        value=optional(data, "value", read_real),
+        seconds=checked(data, "seconds", read_real),
+        startup_seconds=checked(data, "startup_seconds", read_real),
+        attempt=checked(data, "attempt", read_count),
+        checkpoint=optional(data, "checkpoint", read_text),
+        workers=optional(data, "workers", read_count),
+        noise_scale=optional(data, "noise_scale", read_real),
+    ).cleaned()
+
+
+def read_ended(data: Mapping[str, Any]) -> Ended:
+    """Builds a clean end; raises as `read_trial` does."""
+    reason, seconds = checked(data, "reason", read_text), checked(data, "seconds", read_real)
+    return Ended(EndCause(data["cause"]), reason, seconds).cleaned()
 
 
 def check_version(state: object) -> None:

@@ -105,7 +105,7 @@ class OptunaProposer:
                 distributions=self._distributions,
                 value=math.log(record.score),  # recipes differ by a factor in epochs
             )
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             msg = (
                 f"a recorded recipe must lie in the search space, got {record.recipe} for "
                 f"{self._distributions} ({error}). Keep the space of the search that is "

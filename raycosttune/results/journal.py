@@ -64,39 +64,48 @@ def read_journal(path: Path) -> list[Row]:
 
     Returns:
         The rows in the order written, headers included. A last line that was torn by a
-        crash is left out.
+        crash is left out, and a damaged line with a warning.
 
     Raises:
-        InvalidStateError: If a header has an unknown version, or a line in the middle is no
-            row; the message names the file and the line.
+        InvalidStateError: If it is no file, a header has an unknown version, or every line
+            is damaged; the message names the file and the line.
     """
     if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        row = _row(line)
-        if row is None:
-            if number == len(lines):
-                break
-            msg = f"a journal's line must be a JSON object with a `row`, got {line[:60]!r} @ "
-            raise InvalidStateError(msg + f"{path}:{number}. Remove the line.")
+    if not path.is_file():
+        msg = f"a journal must be a file, got a folder or a device @ {path}. Move it away."
+        raise InvalidStateError(msg)
+    *lines, last = path.read_bytes().split(b"\n")
+    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    read = [(number, _row(line)) for number, line in numbered]
+    damaged = [number for number, row in read if row is None]
+    rows = [(number, row) for number, row in (*read, (len(lines) + 1, _row(last))) if row]
+    if damaged:
+        _say_damaged(path, damaged, is_all=not rows)
+    for number, row in rows:
         if row["row"] == "header" and row.get("version") != VERSION:
             msg = (
                 f"a journal's version must be {VERSION}, got {row.get('version')!r} @ "
                 f"{path}:{number}. Read it with the release that wrote it."
             )
             raise InvalidStateError(msg)
-        rows.append(row)
-    return rows
+    return [row for _, row in rows]
+
+
+def _say_damaged(path: Path, lines: Sequence[int], *, is_all: bool) -> None:
+    rule = "a journal's line must be a JSON object with a `row`"
+    if is_all:
+        msg = f"{rule}, got none @ {path}:{lines[0]}. Name a journal, or remove the file."
+        raise InvalidStateError(msg)
+    logger.warning(
+        "%s; %d damaged lines are left out, the first @ %s:%d", rule, len(lines), path, lines[0]
+    )
 
 
 def _row(line: bytes) -> Row | None:
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return row if isinstance(row, dict) and isinstance(row.get("row"), str) else None
 

@@ -1,16 +1,29 @@
 """Merges a journal's rows into a session."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
 
-from raycosttune.core.observation import Ended, Observation, TrialRecord
+from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
 from raycosttune.core.session import Session
-from raycosttune.results.rows import Row, read_observation, read_record
+from raycosttune.core.value import checked, read_text
+from raycosttune.results.rows import Row, read_observation, read_record, read_run_report
 
 logger = logging.getLogger(__name__)
+Told = TypeVar("Told")
+Readers = Mapping[str, Callable[[Row], Told]]
+READERS: Readers[TrialRecord | Observation] = {
+    "asked": read_record,
+    "report": read_observation,
+    "ended": read_observation,
+}
 
 
-def merge_rows(session: Session, rows: Iterable[Row]) -> int:
+def merge_rows(
+    session: Session,
+    rows: Iterable[Row],
+    is_ours: Callable[[TrialRecord], bool] = lambda _: True,
+) -> int:
     """Tells a session what a journal knows and the session doesn't.
 
     Rows that the session has already heard change nothing, so that a journal may be merged
@@ -19,27 +32,30 @@ def merge_rows(session: Session, rows: Iterable[Row]) -> int:
     Args:
         session: The session.
         rows: Rows in the order written.
+        is_ours: Whether a trial can be of this sweep; one that can't is left out, too.
 
     Returns:
         How many reports and ends were new.
     """
     new = 0
-    for row in rows:
-        try:
-            if row["row"] == "asked":
-                session.adopt(read_record(row))
-            elif row["row"] in ("report", "ended"):
-                new += session.tell(str(row["trial_id"]), read_observation(row))
-        except (KeyError, TypeError, ValueError) as error:
-            logger.warning(
-                "a journal row is left out (%s: %s): %r", type(error).__name__, error, row
-            )
+    for trial_id, told in _read(rows, READERS):
+        if not isinstance(told, TrialRecord):
+            new += session.tell(trial_id, told)
+        elif is_ours(told):
+            session.adopt(told)
+        else:
+            logger.warning("a trial is left out: it isn't of this search space: %.300r", told)
     return new
 
 
 def read_names(rows: Iterable[Row]) -> dict[str, str]:
     """Returns the ids of records by the new ids that Tune knows them by."""
-    return {str(row["trial_id"]): str(row["record"]) for row in rows if row["row"] == "renamed"}
+    return dict(_read(rows, {"renamed": lambda row: checked(row, "record", read_text)}))
+
+
+def read_run_reports(rows: Iterable[Row], metric: str) -> list[Report]:
+    """Returns the reports of a run's own journal; what can't be read is left out."""
+    return [told for _, told in _read(rows, {"report": lambda row: read_run_report(row, metric)})]
 
 
 def read_trials(rows: Iterable[Row]) -> dict[str, TrialRecord]:
@@ -52,12 +68,28 @@ def read_trials(rows: Iterable[Row]) -> dict[str, TrialRecord]:
     records: dict[str, TrialRecord] = {}
     for row in rows:
         if row["row"] == "asked":
-            records.setdefault(str(row["trial_id"]), read_record(row))
+            records.setdefault(checked(row, "trial_id", read_text), read_record(row))
         elif row["row"] in ("report", "ended"):
-            record = records.get(str(row["trial_id"]))
+            record = records.get(checked(row, "trial_id", read_text))
             if record is not None:
                 _add(record, read_observation(row))
     return records
+
+
+def _read(rows: Iterable[Row], readers: Readers[Told]) -> Iterator[tuple[str, Told]]:
+    """Yields trial ids and what their rows tell; rows of other kinds are passed over."""
+    for row in rows:
+        reader = readers.get(row["row"])
+        if reader is None:
+            continue
+        try:
+            told = checked(row, "trial_id", read_text), reader(row)
+        except (KeyError, ValueError) as error:
+            logger.warning(
+                "a journal row is left out (%s: %s): %.300r", type(error).__name__, error, row
+            )
+        else:
+            yield told
 
 
 def _add(record: TrialRecord, observation: Observation) -> None:

@@ -23,14 +23,15 @@ learning-rate rule; `value` is null where the metric was missing or not a number
 ignores keys that it doesn't know.
 """
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
-from raycosttune.core.space import Allocation
+from raycosttune.core.observation import Observation, Report, TrialRecord
+from raycosttune.core.state import read_ended, read_report, read_trial
+from raycosttune.core.value import checked, read_mapping, read_number
+from raycosttune.errors import InvalidStateError
 
 VERSION = 1
 Row = dict[str, Any]
@@ -66,7 +67,7 @@ def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    return _report({**row, "value": row["metrics"].get(metric)})
+    return read_report({**row, "value": checked(row, "metrics", read_mapping).get(metric)})
 
 
 def asked_row(record: TrialRecord) -> Row:
@@ -98,9 +99,9 @@ def read_record(row: Mapping[str, Any]) -> TrialRecord:
 
     Raises:
         KeyError: If the row lacks a key.
+        ValueError: If a value is of the wrong kind.
     """
-    allocation = Allocation(int(row["workers"]), int(row["batch_size"]), int(row["nodes"]))
-    return TrialRecord(str(row["trial_id"]), allocation, dict(row["recipe"]), int(row["proposal"]))
+    return read_trial(row)
 
 
 def read_observation(row: Mapping[str, Any]) -> Observation:
@@ -110,34 +111,23 @@ def read_observation(row: Mapping[str, Any]) -> Observation:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    if row["row"] == "ended":
-        return Ended(EndCause(row["cause"]), str(row["reason"]), float(row["seconds"]))
-    return _report(row)
+    return read_ended(row) if row["row"] == "ended" else read_report(row)
 
 
-def read_number(value: object) -> float | None:
-    """Returns a finite float, or None for everything else: NaN, a text, nothing."""
-    if isinstance(value, (bool, str, bytes)) or value is None:
-        return None
-    try:
-        number = float(value)  # type: ignore[arg-type]  # refused below
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
+def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
+    """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
 
-
-def _report(row: Mapping[str, Any]) -> Report:
-    value = row["value"]
-    return Report(
-        epoch=float(row["epoch"]),
-        value=None if value is None else float(value),
-        seconds=float(row["seconds"]),
-        startup_seconds=float(row["startup_seconds"]),
-        attempt=int(row["attempt"]),
-        checkpoint=row["checkpoint"],
-        workers=row.get("workers"),
-        noise_scale=read_number(row.get("noise_scale")),
-    )
+    Raises:
+        InvalidStateError: If it holds no goal.
+        InvalidGoalError: If a value of the goal breaks its rule.
+    """
+    goal, unit = row.get("goal"), row.get("unit")
+    if not isinstance(goal, Mapping) or "target" not in goal:
+        msg = f"a journal's header must hold a goal with a target, got {goal!r}"
+        raise InvalidStateError(msg)
+    known = {item.name for item in fields(Goal)}
+    kept = {key: value for key, value in goal.items() if key in known}
+    return Goal(**kept), unit if isinstance(unit, str) else None
 
 
 def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, float]]:

@@ -1,5 +1,6 @@
 """What differs when the same run is made again."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +9,7 @@ import numpy as np
 
 from raycosttune.core.isotonic import Floats, isotonic
 from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.workload import Curve, Workload
 
 NEIGHBOURS = 2
@@ -39,11 +41,23 @@ class Noise:
         curves: Whether the evaluation noise of a curve is drawn anew for every run.
         value_sd: Standard deviation of what is added to every value; for curves that have no
             noise of their own.
+
+    Raises:
+        InvalidWorkloadError: If a deviation is none, or that of times is above 1.
     """
 
     time_sd: float = 0.0
     curves: bool = False
     value_sd: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Checks both deviations."""
+        if not 0 <= self.time_sd <= 1:
+            msg = f"Noise.time_sd must lie in [0, 1], got {self.time_sd!r}."
+            raise InvalidWorkloadError(msg)
+        if not 0 <= self.value_sd < math.inf:
+            msg = f"Noise.value_sd must be a finite number of at least 0, got {self.value_sd!r}"
+            raise InvalidWorkloadError(msg)
 
     def run(
         self, workload: Workload, cell: Allocation, *, seed: int, repetition: int

@@ -12,9 +12,10 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
-from raycosttune.errors import InvalidStateError, InvalidWorkloadError
+from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
 from raycosttune.results.journal import read_journal
 from raycosttune.results.replay import read_trials
+from raycosttune.results.rows import read_header
 from raycosttune.simulate.table import TableWorkload, measured_space
 from raycosttune.simulate.workload import Curve
 
@@ -94,6 +95,28 @@ class RecordedWorkload(TableWorkload):
             curves={batch: _curve(of_batch, goal) for batch, of_batch in runs.items()},
             startups={n: statistics.median(seconds) for n, seconds in starts.items()},
         )
+
+
+def read_recorded_header(path: Path | str) -> tuple[Goal, str | None]:
+    """Returns the goal of a recorded sweep and the unit of its cost.
+
+    Args:
+        path: The run's folder, or its journal.
+
+    Raises:
+        InvalidWorkloadError: If there is no journal with a header, or no goal in it.
+    """
+    journal = journal_of(path)
+    try:
+        rows = read_journal(journal)
+        header = next((row for row in rows if row["row"] == "header"), None)
+        if header is not None:
+            return read_header(header)
+    except (InvalidGoalError, InvalidStateError, OSError) as error:
+        msg = f"the journal {journal} can't be replayed: {error}"
+        raise InvalidWorkloadError(msg) from error
+    msg = f"{path} holds no journal of a sweep; a folder of traces needs --workload"
+    raise InvalidWorkloadError(msg)
 
 
 def journal_of(path: Path | str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 from raycosttune.errors import InvalidWorkloadError
 
 MOST_PROBLEMS = 20
+MOST = 1e12
 CsvRow = dict[str, str]
 
 
@@ -57,7 +58,10 @@ class TidyFile:
         return rows
 
     def number(self, line: int, row: CsvRow, column: str, *, least: float = -math.inf) -> float:
-        """Reads a finite number above `least`, NaN where it is none."""
+        """Reads a finite number above `least`, NaN where it is none.
+
+        Where there is a least the number is an amount, and at most 10**12.
+        """
         text = (row.get(column) or "").strip()
         try:
             value = float(text)
@@ -65,9 +69,12 @@ class TidyFile:
             value = math.nan
         if not math.isfinite(value) or value <= least:
             rule = "a finite number" if least == -math.inf else f"a number above {least:g}"
-            self.problems.append(f"line {line}: {column} must be {rule}, got {text!r}")
-            return math.nan
-        return value
+        elif least > -math.inf and value > MOST:
+            rule = "at most 1e12"
+        else:
+            return value
+        self.problems.append(f"line {line}: {column} must be {rule}, got {text!r}")
+        return math.nan
 
     def count(self, line: int, row: CsvRow, column: str) -> int:
         """Reads a whole number of at least 1, 0 where it is none."""

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from raycosttune.core.observation import Report
+from raycosttune.core.value import read_number
 from raycosttune.results.journal import Journal, read_journal
-from raycosttune.results.rows import read_number, run_header_row, run_report_row
+from raycosttune.results.replay import read_run_reports
+from raycosttune.results.rows import run_header_row, run_report_row
 from raycosttune.train import keys
 
 
@@ -89,8 +91,7 @@ class Meter:
         rows = [] if path is None else read_journal(path)
         if not rows:
             self._journal.append(run_header_row(self._trial_id))
-        for row in rows:
-            if row["row"] == "report":
-                self._attempt = max(self._attempt, int(row["attempt"]))
-                if row["checkpoint"] is not None:
-                    self._safe_epoch = float(row["epoch"])
+        for report in read_run_reports(rows, ""):
+            self._attempt = max(self._attempt, report.attempt)
+            if report.checkpoint is not None:
+                self._safe_epoch = report.epoch

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from ray.tune.search.sample import Domain
 
+from raycosttune.core.observation import Recipe
+from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.tune.grid import read_grid
 
@@ -46,17 +48,25 @@ class ParamSpace:
             other.paths,
         )
 
+    def holds(self, cell: Allocation, recipe: Recipe) -> bool:
+        """Tells whether a trial of that cell and recipe can be of this space."""
+        batches = (cell.batch_size, cell.batch_size / cell.workers)
+        is_cell = cell.workers in self.workers and any(batch in self.batches for batch in batches)
+        return is_cell and set(recipe) == set(self.domains)
+
     def config(self, workers: int, batch: int, recipe: Mapping[str, object]) -> Config:
         """Returns the searched values as a nested config of builtin numbers.
 
         Args:
             workers: The worker count.
             batch: The batch as the user reads it.
-            recipe: The other values by joined path.
+            recipe: The other values by joined path; what the space lacks is left out.
         """
         flat = {**recipe, self.workers_key: workers, self.batch_key: batch}
         nested: Config = {}
         for key, value in flat.items():
+            if key not in self.paths:
+                continue
             *parents, name = self.paths[key]
             inner = nested
             for parent in parents:
@@ -75,11 +85,16 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
 
     Raises:
         InvalidSpaceError: If a key is missing or its domain is not a finite grid of whole
-            numbers; at a `grid_search`, or a domain inside a list.
+            numbers; at a `grid_search`, a domain inside a list or below a key that is no text,
+            or two keys of the same joined path.
     """
     leaves: dict[str, tuple[Path, Any]] = {}
     for path, leaf in _leaves(space):
-        leaves["/".join(path)] = (path, leaf)
+        joined = "/".join(map(str, path))
+        if joined in leaves:
+            msg = f'each key must be there once, got "{joined}" twice. Rename one of the two.'
+            raise InvalidSpaceError(msg)
+        leaves[joined] = (path, leaf)
     for key in (workers_key, batch_key):
         if key not in leaves:
             msg = (
@@ -96,6 +111,8 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
         for key, (_, leaf) in leaves.items()
         if isinstance(leaf, Domain) and key not in grids
     }
+    for key in (*grids, *domains):
+        _check_keys(key, leaves[key][0])
     return ParamSpace(
         workers=grids[workers_key],
         batches=grids[batch_key],
@@ -149,26 +166,48 @@ def builtin(value: object) -> object:
 def _leaves(space: Mapping[str, Any], parents: Path = ()) -> Iterator[tuple[Path, Any]]:
     for key, value in space.items():
         path = (*parents, key)
+        _refuse_grid_search(path, value)
         if isinstance(value, Mapping):
-            if set(value) == {"grid_search"}:
-                msg = (
-                    f'"{"/".join(map(str, path))}" must not be a grid_search: it runs every '
-                    "value at every cost. Write tune.choice with the same list."
-                )
-                raise InvalidSpaceError(msg)
             yield from _leaves(value, path)
         else:
-            _refuse_inside_list("/".join(map(str, path)), value)
-            yield tuple(map(str, path)), value
+            _refuse_inside_list(path, value)
+            yield path, value
 
 
-def _refuse_inside_list(key: str, value: object) -> None:
-    if isinstance(value, (list, tuple)) and any(
-        isinstance(item, Domain) or (isinstance(item, Mapping) and "grid_search" in item)
-        for item in value
-    ):
-        msg = f'"{key}" must not hold domains inside a list, got {value!r}. Give each its own key.'
+def _refuse_grid_search(path: Path, value: object) -> None:
+    if isinstance(value, Mapping) and "grid_search" in value:
+        msg = (
+            f'"{"/".join(map(str, path))}" must not be a grid_search: it runs every value at '
+            "every cost. Write tune.choice with the same list."
+        )
         raise InvalidSpaceError(msg)
+
+
+def _refuse_inside_list(path: Path, value: object) -> None:
+    if isinstance(value, (list, tuple)) and any(map(_holds_domain, value)):
+        msg = (
+            f'"{"/".join(map(str, path))}" must not hold domains inside a list, got {value!r}. '
+            "Give each its own key."
+        )
+        raise InvalidSpaceError(msg)
+
+
+def _holds_domain(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return "grid_search" in value or any(map(_holds_domain, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_domain, value))
+    return isinstance(value, Domain)
+
+
+def _check_keys(joined: str, path: tuple[object, ...]) -> None:
+    for key in path:
+        if not isinstance(key, str):
+            msg = (
+                f'the keys of a searched value must be texts, got {key!r} in "{joined}". '
+                f'Write "{key}" and look it up as a text.'
+            )
+            raise InvalidSpaceError(msg)
 
 
 def _without_domains(space: Mapping[str, Any]) -> Config:

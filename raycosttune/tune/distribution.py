@@ -20,6 +20,7 @@ from ray.tune.search.sample import (
     Uniform,
 )
 
+from raycosttune.core.value import read_count, read_real
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.proposal.optuna import Stepped
 
@@ -57,6 +58,7 @@ def read_distribution(key: str, domain: Domain) -> Distribution:
     step = None
     if isinstance(sampler, Quantized):
         step, sampler = sampler.q, sampler.get_sampler()
+        _check_step(key, domain, step)
     if isinstance(domain, Categorical) and isinstance(sampler, Uniform):
         return CategoricalDistribution(_categories(key, domain))
     try:
@@ -76,6 +78,15 @@ def read_distribution(key: str, domain: Domain) -> Distribution:
         "with the bounds you would accept; compute what depends on other values in the loop."
     )
     raise InvalidSpaceError(msg)
+
+
+def _check_step(key: str, domain: Domain, step: object) -> None:
+    is_whole = isinstance(domain, Integer)
+    number = read_count(step) if is_whole else read_real(step)
+    if number is None or number <= 0:
+        rule = "a whole number of at least 1" if is_whole else "a number above 0"
+        msg = f'"{key}" must have steps of {rule}, got {step!r}. Leave the step out for none.'
+        raise InvalidSpaceError(msg)
 
 
 def _categories(key: str, domain: Categorical) -> list[bool | int | float | str | None]:

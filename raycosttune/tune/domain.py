@@ -6,8 +6,10 @@ from typing import Any
 from ray import tune
 from ray.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Quantized
 
+from raycosttune.core.value import checked, read_count, read_text
 from raycosttune.errors import InvalidStateError
 from raycosttune.tune.convert import ParamSpace, builtin
+from raycosttune.tune.distribution import read_distributions
 
 Maker = Callable[..., Domain]
 _MAKERS: dict[tuple[str, bool], tuple[Maker, Maker]] = {
@@ -70,15 +72,41 @@ def read_space(state: Mapping[str, Any]) -> ParamSpace:
     """Builds the search space that `space_state` described.
 
     Raises:
-        InvalidStateError: If a domain's kind is unknown.
-        KeyError: If a key is missing.
+        InvalidStateError: If a part is missing or of the wrong kind.
     """
-    return ParamSpace(
-        workers=tuple(state["workers"]),
-        batches=tuple(state["batches"]),
-        domains={key: read_domain(domain) for key, domain in state["domains"].items()},
-        paths={key: tuple(path) for key, path in state["paths"].items()},
-        workers_key=state["workers_key"],
-        batch_key=state["batch_key"],
-        constants={},
-    )
+    try:
+        space = ParamSpace(
+            workers=_counts(state["workers"]),
+            batches=_counts(state["batches"]),
+            domains={key: read_domain(domain) for key, domain in state["domains"].items()},
+            paths={key: _path(path) for key, path in state["paths"].items()},
+            workers_key=checked(state, "workers_key", read_text),
+            batch_key=checked(state, "batch_key", read_text),
+            constants={},
+        )
+        read_distributions(space.domains)
+    except InvalidStateError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        msg = f"a saved search space can't be read: {error!r} in {state!r}"
+        raise InvalidStateError(msg) from error
+    if missing := {space.workers_key, space.batch_key, *space.domains} - set(space.paths):
+        msg = f"a saved search space must have a path to every key, got none to {sorted(missing)}"
+        raise InvalidStateError(msg)
+    return space
+
+
+def _counts(values: object) -> tuple[int, ...]:
+    counts = tuple(map(read_count, values)) if isinstance(values, list) else ()
+    known = tuple(count for count in counts if count is not None)
+    if not counts or known != counts:
+        msg = f"a saved grid must be a list of whole numbers of at least 1, got {values!r}"
+        raise InvalidStateError(msg)
+    return known
+
+
+def _path(keys: object) -> tuple[str, ...]:
+    if not (isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys)):
+        msg = f"a saved path must be a list of keys, got {keys!r}"
+        raise InvalidStateError(msg)
+    return tuple(keys)

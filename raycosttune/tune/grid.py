@@ -7,9 +7,11 @@ from typing import NoReturn
 import numpy as np
 from ray.tune.search.sample import Categorical, Domain, Integer, LogUniform, Quantized
 
+from raycosttune.core.value import MOST_COUNT, read_count, read_real
 from raycosttune.errors import InvalidSpaceError
 
 MOST_VALUES = 64
+RULE = "hold whole numbers of at least 1 and at most 10**12"
 
 
 def read_grid(key: str, domain: object) -> tuple[int, ...]:
@@ -42,8 +44,13 @@ def _bounds(key: str, domain: Integer) -> tuple[int, int, int, bool]:
     """Returns the first and last value, the step, and whether the range is logarithmic."""
     sampler = domain.get_sampler()
     step = 1
+    for end in (domain.lower, domain.upper):
+        if not 1 <= (read_real(end) or 0) <= MOST_COUNT + 1:
+            _refuse(key, RULE, f"the end {end!r} of {domain.domain_str}")
     if isinstance(sampler, Quantized):
-        step, sampler = int(sampler.q), sampler.get_sampler()
+        step, sampler = read_count(sampler.q) or 0, sampler.get_sampler()
+        if step == 0:
+            _refuse(key, "have steps that are whole numbers of at least 1", domain.domain_str)
         first, last = math.ceil(domain.lower / step) * step, math.floor(domain.upper / step) * step
         if step == 1:
             last -= 1
@@ -67,9 +74,9 @@ def _thinned(first: int, last: int, step: int, is_log: bool) -> list[int]:  # no
 def _counts(key: str, values: Sequence[object]) -> tuple[int, ...]:
     counts = set()
     for value in values:
-        number = value.item() if isinstance(value, np.integer) else value
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            _refuse(key, "hold whole numbers of at least 1", repr(value))
+        number = read_count(value)
+        if number is None:
+            _refuse(key, RULE, repr(value))
         counts.add(number)
     if not counts:
         _refuse(key, "hold at least one value", "none")

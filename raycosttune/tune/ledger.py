@@ -1,20 +1,19 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from raycosttune.core.observation import Observation, Report
+from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, read_journal
-from raycosttune.results.replay import merge_rows, read_names
+from raycosttune.results.replay import merge_rows, read_names, read_run_reports
 from raycosttune.results.rows import (
     Row,
     asked_row,
     header_row,
     observation_row,
-    read_run_report,
     renamed_row,
 )
 from raycosttune.train.keys import FOLDER
@@ -36,7 +35,13 @@ class Ledger:
         self._journal = Journal()
 
     def open(
-        self, experiment: Path, session: Session, *, trial_id: str, is_restored: bool
+        self,
+        experiment: Path,
+        session: Session,
+        *,
+        trial_id: str,
+        is_restored: bool,
+        is_ours: Callable[[TrialRecord], bool] = lambda _: True,
     ) -> dict[str, str]:
         """Opens the journal of an experiment, once, and tells the session what it holds.
 
@@ -51,6 +56,7 @@ class Ledger:
             session: The session.
             trial_id: A trial that Tune has added; a journal that knows it is this sweep's.
             is_restored: Whether Tune goes on with a sweep that was broken off.
+            is_ours: Whether a trial of the journal can be of this sweep.
 
         Returns:
             The ids of records by the new ids that Tune knows them by.
@@ -66,7 +72,7 @@ class Ledger:
             logger.warning("%s is of an earlier sweep; it is kept as %s.", path, kept_aside(path))
             rows = []
         if rows:
-            merge_rows(session, rows)
+            merge_rows(session, rows, is_ours)
             self._journal.append(*waiting)
         else:
             self._journal.append(*_everything(session))
@@ -98,9 +104,8 @@ class Ledger:
             return []
         path = run_journal(self.experiment, trial_id)
         try:
-            rows = read_journal(path)
-            return [read_run_report(row, metric) for row in rows if row["row"] == "report"]
-        except (InvalidStateError, OSError, KeyError, TypeError, ValueError) as error:
+            return read_run_reports(read_journal(path), metric)
+        except (InvalidStateError, OSError) as error:
             logger.warning("the run journal %s can't be read: %s", path, error)
             return []
 

@@ -5,9 +5,14 @@ from typing import Any
 
 from ray.tune import PlacementGroupFactory
 
+from raycosttune.core.value import read_real
+from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
+
 # One byte: Tune refuses a driver that asks for nothing, and a hundredth of a CPU would cost
 # a worker on a node whose CPUs are a multiple of the worker's.
 DRIVER = {"memory": 1}
+WORKERS_KEY = "num_workers"
+SAME_KEY = "Give both the same workers_key."
 
 
 class DriverResources(PlacementGroupFactory):
@@ -18,11 +23,15 @@ class DriverResources(PlacementGroupFactory):
 
     Attributes:
         resources_per_worker: What each worker of the run needs.
+        workers_key: Where the trainable reads the worker count.
     """
 
-    def __init__(self, resources_per_worker: Mapping[str, float]) -> None:
+    def __init__(
+        self, resources_per_worker: Mapping[str, float], workers_key: str = WORKERS_KEY
+    ) -> None:
         super().__init__([dict(DRIVER)])
         self.resources_per_worker = dict(resources_per_worker)
+        self.workers_key = workers_key
 
 
 class WorkerResources(PlacementGroupFactory):
@@ -30,22 +39,75 @@ class WorkerResources(PlacementGroupFactory):
 
     Attributes:
         resources_per_worker: What each worker needs.
+        workers_key: Where the trainable reads the worker count.
     """
 
-    def __init__(self, workers: int, resources_per_worker: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        workers: int,
+        resources_per_worker: Mapping[str, float],
+        workers_key: str = WORKERS_KEY,
+    ) -> None:
         super().__init__([dict(resources_per_worker) for _ in range(workers)])
         self.resources_per_worker = dict(resources_per_worker)
+        self.workers_key = workers_key
 
 
 def workers_in(config: Mapping[str, Any], workers_key: str) -> int:
     """Returns the worker count of a nested config.
 
     Raises:
-        KeyError: If the config has no such key.
+        InvalidTrainableError: If the config has no such key.
     """
     if workers_key in config:
         return int(config[workers_key])
     value: Any = config
     for part in workers_key.split("/"):
+        if not isinstance(value, Mapping) or part not in value:
+            msg = (
+                f'a trainable\'s workers_key must lie in the config, got "{workers_key}"; the '
+                f"config has {sorted(map(str, config))}. {SAME_KEY}"
+            )
+            raise InvalidTrainableError(msg)
         value = value[part]
     return int(value)
+
+
+def check_workers_key(trainable: str, search: str) -> None:
+    """Refuses a trainable that reads the worker count elsewhere than the search writes it.
+
+    Raises:
+        InvalidTrainableError: If the keys differ.
+    """
+    if trainable != search:
+        msg = (
+            "workers_key must be the same in the trainable and in CostAwareSearch, got "
+            f'"{trainable}" and "{search}". {SAME_KEY}'
+        )
+        raise InvalidTrainableError(msg)
+
+
+def read_resources(resources: object) -> dict[str, float]:
+    """Returns what a worker needs as a dict of numbers, one CPU for None.
+
+    Raises:
+        InvalidSpaceError: If it is no mapping of names to numbers of at least 0, one of them
+            above 0.
+    """
+    if resources is None:
+        return {"CPU": 1.0}
+    known: dict[str, float] = {}
+    if isinstance(resources, Mapping):
+        amounts = {name: read_real(amount) for name, amount in resources.items()}
+        known = {
+            name: amount
+            for name, amount in amounts.items()
+            if isinstance(name, str) and amount is not None and amount >= 0
+        }
+    if not isinstance(resources, Mapping) or len(known) < len(resources) or not any(known.values()):
+        msg = (
+            "resources_per_worker must map names to numbers of at least 0, one of them above 0, "
+            f'got {resources!r}. Write {{"CPU": 1}}.'
+        )
+        raise InvalidSpaceError(msg)
+    return known

@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ray.tune.result import AUTO_RESULT_KEYS
+
 from raycosttune.core.observation import Report, TrialRecord
-from raycosttune.results.rows import read_number
+from raycosttune.core.value import read_amount, read_number
 from raycosttune.train import keys
 
 Result = Mapping[str, Any]
 TRAINING_ITERATION = "training_iteration"
 TIME_THIS_ITER_S = "time_this_iter_s"
+METERED = (keys.SECONDS, keys.STARTUP_SECONDS, keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT)
 
 
 @dataclass
@@ -116,7 +119,7 @@ class ResultReader:
                 known.number += 1
             number = known.number
         known.iteration = iteration
-        seconds = read_number(result.get(keys.SECONDS, result.get(TIME_THIS_ITER_S))) or 0.0
+        seconds = read_amount(result.get(keys.SECONDS, result.get(TIME_THIS_ITER_S))) or 0.0
         unpaid, known.unpaid_seconds, known.heard_at = known.unpaid_seconds, 0.0, now
         path = result.get(keys.CHECKPOINT)
         return Report(
@@ -137,12 +140,18 @@ class ResultReader:
         self._attempt(trial_id).unpaid_seconds += seconds
 
     def _epoch(self, result: Result) -> float:
-        epoch = read_number(result.get("epoch"))
+        epoch = read_amount(result.get("epoch"))
         return float(_whole(result.get(TRAINING_ITERATION))) if epoch is None else epoch
 
     def _attempt(self, trial_id: str) -> Attempt:
         return self._attempts.setdefault(trial_id, Attempt())
 
 
+def reported_names(result: Result) -> list[str]:
+    """Lists what the loop itself reported, without what Tune and the metering add."""
+    added = {*AUTO_RESULT_KEYS, *METERED, "done", "trial_id", "experiment_tag"}
+    return sorted(name for name in result if name not in added and not name.startswith("config/"))
+
+
 def _whole(value: object) -> int:
-    return int(read_number(value) or 0)
+    return int(read_amount(value) or 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raycosttune.core.goal import Goal
+from raycosttune.core.state import VERSION, check_version
 from raycosttune.errors import InvalidStateError
 from raycosttune.tune.convert import ParamSpace
 from raycosttune.tune.domain import read_space, space_state
@@ -16,7 +17,6 @@ from raycosttune.tune.ledger import kept_aside
 from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,7 @@ def read_saved(path: Path) -> Saved:
     """
     try:
         state = json.loads(path.read_bytes())
-        if not isinstance(state, dict) or state.get("version") != VERSION:
-            found = state.get("version") if isinstance(state, dict) else type(state).__name__
-            msg = f"a saved search must have version {VERSION}, got {found!r} @ {path}"
-            raise InvalidStateError(msg)
+        check_version(state)
         space = state["space"]
         return Saved(
             path=path,
@@ -95,8 +92,8 @@ def read_saved(path: Path) -> Saved:
             session=state["session"],
             aliases={str(new): str(old) for new, old in state["aliases"].items()},
         )
-    except (KeyError, TypeError, AttributeError, UnicodeError, json.JSONDecodeError) as error:
-        msg = f"a saved search must be JSON of version {VERSION}, got {error!r} @ {path}"
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        msg = f"a saved search can't be read: {error} @ {path}"
         raise InvalidStateError(msg) from error
 
 

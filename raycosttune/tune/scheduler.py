@@ -50,13 +50,14 @@ class CostAwareScheduler(TrialScheduler):
         """See ray.tune.schedulers.TrialScheduler.on_trial_add.
 
         Raises:
-            InvalidTrainableError: If the sweep's search is not a CostAwareSearch.
+            InvalidTrainableError: If the sweep's search is not a CostAwareSearch, or the
+                trainable reads the worker count from another key.
         """
         search = _search(tune_controller)
         search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
         factory: Any = trial.placement_group_factory
         if isinstance(factory, (DriverResources, WorkerResources)):
-            search.adopt_resources(factory.resources_per_worker)
+            search.adopt_resources(factory.resources_per_worker, factory.workers_key)
         search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)

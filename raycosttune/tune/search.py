@@ -1,6 +1,5 @@
 """The searcher that Ray Tune asks for trials."""
 
-import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,6 +17,7 @@ from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.tune.admission import Admission
+from raycosttune.tune.argument import check_arguments
 from raycosttune.tune.convert import (
     Config,
     ParamSpace,
@@ -27,6 +27,7 @@ from raycosttune.tune.convert import (
     read_param_space,
 )
 from raycosttune.tune.plan import TunePlan, with_config
+from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
 from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
 from raycosttune.tune.setup import (
     Setup,
@@ -36,9 +37,7 @@ from raycosttune.tune.setup import (
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
-from raycosttune.tune.wrapper import unwrapped
-
-logger = logging.getLogger(__name__)
+from raycosttune.tune.wrapper import searcher_of, unwrapped
 
 
 class CostAwareSearch(Searcher):
@@ -68,7 +67,7 @@ class CostAwareSearch(Searcher):
         seed: Seed of the sampler.
 
     Raises:
-        InvalidSpaceError: If `space` can't be searched.
+        InvalidGoalError, InvalidCostError, InvalidSpaceError: If an argument breaks its rule.
     """
 
     def __init__(  # noqa: PLR0913 - an argument for each rule of the space
@@ -76,7 +75,7 @@ class CostAwareSearch(Searcher):
         goal: Goal,
         *,
         cost: CostMetric | None = None,
-        workers_key: str = "num_workers",
+        workers_key: str = WORKERS_KEY,
         batch_key: str = "batch_size",
         batch: Literal["global", "local"] = "global",
         workers_per_node: int | None = None,
@@ -91,8 +90,6 @@ class CostAwareSearch(Searcher):
         seed: int = 0,
     ) -> None:
         super().__init__()
-        self.goal = goal
-        self._metric, self._mode = goal.metric, goal.mode
         self._setup = Setup(
             cost=cost,
             batch=batch,
@@ -100,12 +97,17 @@ class CostAwareSearch(Searcher):
             divisible=divisible,
             min_local_batch=min_local_batch,
             max_local_batch=max_local_batch,
-            resources_per_worker=dict(resources_per_worker or {"CPU": 1.0}),
+            resources_per_worker=read_resources(resources_per_worker),
             learning_rate=learning_rate,
             sampler=sampler,
             max_concurrent=max_concurrent,
             seed=seed,
         )
+        check_arguments(
+            goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key
+        )
+        self.goal = goal
+        self._metric, self._mode = goal.metric, goal.mode
         self._keys = (workers_key, batch_key)
         self._owns_space = space is not None
         self._params = None if space is None else read_param_space(space, *self._keys)
@@ -144,7 +146,7 @@ class CostAwareSearch(Searcher):
             params = self.params
             check_named(self.goal)
             session = self._setup.session(self.goal, params)
-            self._sweep = Sweep(session, is_restored=self._is_restored)
+            self._sweep = Sweep(session, params, is_restored=self._is_restored)
             if self._saved is not None:
                 self._saved.load_into(self._sweep)
         return self._sweep
@@ -178,8 +180,7 @@ class CostAwareSearch(Searcher):
         Raises:
             InvalidStateError: If the tuner holds no search of this kind.
         """
-        local = getattr(tuner, "_local_tuner", None)
-        held = getattr(getattr(local, "_tune_config", None), "search_alg", None)
+        held = searcher_of(tuner)
         search = unwrapped(held, cls)
         if search is None:
             msg = f"a tuner must hold a {cls.__name__}, got {type(held).__name__}"
@@ -206,7 +207,7 @@ class CostAwareSearch(Searcher):
             self._params = params
         self.goal = goal
         self._metric, self._mode = goal.metric, goal.mode
-        _ = self.sweep
+        self.sweep.is_idle = not self._is_restored
         return not self._owns_space
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
@@ -229,8 +230,8 @@ class CostAwareSearch(Searcher):
         match session.ask(trial_id, free_workers=free):
             case Run():
                 return self._start(trial_id, trial_id)
-            case Finished(why) if not session.live:
-                logger.info("the search ends: %s", why)
+            case Finished() as end if not session.live:
+                sweep.say_end(end)
                 return str(Searcher.FINISHED)
             case Wait() | Finished():
                 self._admission.close(session, free)
@@ -278,8 +279,9 @@ class CostAwareSearch(Searcher):
         if self._params is None:
             self.set_search_properties(metric, mode, config)
 
-    def adopt_resources(self, resources_per_worker: Mapping[str, float]) -> None:
+    def adopt_resources(self, resources_per_worker: Mapping[str, float], workers_key: str) -> None:
         """Takes over what the trainable's workers need, and ends trials that can't fit."""
+        check_workers_key(workers_key, self._keys[0])
         if dict(resources_per_worker) == dict(self._setup.resources_per_worker):
             return
         self._setup = with_resources(self._setup, resources_per_worker)

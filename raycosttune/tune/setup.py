@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from ray.tune.search.sample import Categorical
+
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
+from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_per_node
 from raycosttune.tune.convert import ParamSpace
-from raycosttune.tune.distribution import read_distributions
+from raycosttune.tune.distribution import Distribution, read_distributions
 
 logger = logging.getLogger(__name__)
 
@@ -42,15 +45,19 @@ class Setup:
         """Makes a session over what the cluster can hold.
 
         Raises:
-            InvalidSpaceError: If a grid is unusable or no cell is left.
+            InvalidSpaceError: If a grid is unusable, no cell is left, or the learning rate
+                is no domain of numbers.
             InvalidGoalError: If metric or mode is missing.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
+        distributions = read_distributions(params.domains)
+        if self.learning_rate is not None:
+            _check_rate(self.learning_rate.key, params)
         return Session(
             self._space(params),
             goal,
             cost=self.cost,
-            proposer=self._proposer(params),
+            proposer=self._proposer(distributions),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
             clock=time.monotonic,
@@ -91,10 +98,24 @@ class Setup:
             )
         return limited
 
-    def _proposer(self, params: ParamSpace) -> Proposer | None:
-        if not params.domains:
+    def _proposer(self, distributions: Mapping[str, Distribution]) -> Proposer | None:
+        if not distributions:
             return None
-        return OptunaProposer(read_distributions(params.domains), self.sampler, self.seed)
+        return OptunaProposer(distributions, self.sampler, self.seed)
+
+
+def _check_rate(key: str, params: ParamSpace) -> None:
+    domain = params.domains.get(key)
+    categories = domain.categories if isinstance(domain, Categorical) else ()
+    texts = [value for value in categories if read_real(value) is None]
+    if domain is None or texts:
+        got = f"a choice with {texts[0]!r}" if texts else "a constant, a grid or nothing"
+        msg = (
+            f"LearningRate.key must name a domain of numbers in the search space, got {key!r}, "
+            f"{got}; the domains are {sorted(params.domains)}. Write tune.loguniform(1e-3, 1e-1), "
+            "or tune.choice([0.1]) for a fixed rate."
+        )
+        raise InvalidSpaceError(msg)
 
 
 def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:

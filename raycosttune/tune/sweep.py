@@ -7,17 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.decision import Continue, Decision, Finished, Stop, StopCause
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.session import Session
 from raycosttune.train import keys
-from raycosttune.tune.convert import Config
+from raycosttune.tune.convert import Config, ParamSpace
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.once import Once
-from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
+from raycosttune.tune.result import TRAINING_ITERATION, ResultReader, reported_names
 
 logger = logging.getLogger(__name__)
-MEMORY = re.compile(r"out ?of ?memory|\bOOM\b|MemoryError|bad_alloc", re.IGNORECASE)
+# No bare OOM: of every worker that died Ray says that the "OOM killer" may have done it.
+MEMORY = re.compile(
+    r"out[ _]?of[ _]?memory|running low on memory|MemoryError|bad_alloc", re.IGNORECASE
+)
 
 
 class Sweep:
@@ -28,17 +31,21 @@ class Sweep:
 
     Attributes:
         session: The session; replaced when the cluster turns out smaller.
+        params: The search space.
         aliases: New ids of forgotten trials, and the ids of their records.
         configs: The config that each trial got, by the id of its record.
         is_restored: Whether Tune goes on with an experiment that was broken off.
+        is_idle: Whether a run of Tune's has begun and has got no trial yet.
     """
 
-    def __init__(self, session: Session, *, is_restored: bool = False) -> None:
+    def __init__(self, session: Session, params: ParamSpace, *, is_restored: bool = False) -> None:
         """Begins with what the session knows."""
         self.session = session
+        self.params = params
         self.aliases: dict[str, str] = {}
         self.configs: dict[str, Config] = {}
         self.is_restored = is_restored
+        self.is_idle = False
         self._ledger = Ledger()
         self._reader = ResultReader()
         self._errors: dict[str, str] = {}
@@ -56,6 +63,7 @@ class Sweep:
 
     def start(self, trial_id: str, record_id: str) -> None:
         """Notes that Tune is given a trial: a new one, or a forgotten one under a new id."""
+        self.is_idle = False
         if trial_id != record_id:
             self.aliases[trial_id] = record_id
             self._ledger.renamed(trial_id, record_id)
@@ -63,10 +71,28 @@ class Sweep:
             self._ledger.asked(self.session, record_id)
         self._reader.begin(self.session.records[record_id], time.monotonic())
 
+    def say_end(self, end: Finished) -> None:
+        """Logs why the search ends; loudly where it failed or was used up before Tune's run."""
+        why = end.why
+        if self.is_idle and self.session.records:
+            logger.warning(
+                "this run gets no trial: its search has already run %d trials, and %s. Make a "
+                "new CostAwareSearch for another sweep.",
+                len(self.session.records),
+                why,
+            )
+        else:
+            level = logging.WARNING if end.is_failure else logging.INFO
+            logger.log(level, "the search ends: %s", why)
+
     def add(self, trial_id: str, config: Config, experiment: Path) -> None:
         """Takes in a trial that Tune has queued: a new one, a restored one, or a retry."""
         self.aliases |= self._ledger.open(
-            experiment, self.session, trial_id=trial_id, is_restored=self.is_restored
+            experiment,
+            self.session,
+            trial_id=trial_id,
+            is_restored=self.is_restored,
+            is_ours=lambda record: self.params.holds(record.allocation, record.recipe),
         )
         record = self.record(trial_id)
         if record is None:
@@ -186,10 +212,12 @@ class Sweep:
         if report.value is None:
             self._once.warning(
                 "metric",
-                "%s reports no finite number as %r, got %r: there it is never at the target.",
+                "%s reports no finite number as %r, got %r: there it is never at the target. "
+                "It reported: %s.",
                 trial_id,
                 metric,
                 result.get(metric),
+                ", ".join(reported_names(result)) or "nothing",
             )
 
     def _expected(self, trial_id: str) -> TrialRecord | None:

@@ -13,7 +13,13 @@ from raycosttune.errors import InvalidTrainableError
 from raycosttune.train.keys import FOLDER
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.ledger import run_journal
-from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
+from raycosttune.tune.resources import (
+    WORKERS_KEY,
+    DriverResources,
+    WorkerResources,
+    read_resources,
+    workers_in,
+)
 
 if TYPE_CHECKING:
     from ray.train import CheckpointConfig, FailureConfig
@@ -36,7 +42,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     checkpoint_config: "CheckpointConfig | None" = None,
     failure_config: "FailureConfig | None" = None,
     torch_config: "TorchConfig | None" = None,
-    workers_key: str = "num_workers",
+    workers_key: str = WORKERS_KEY,
 ) -> Callable[[Config], None]:
     """Makes a Ray Train loop for PyTorch into what Ray Tune runs.
 
@@ -61,9 +67,12 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
 
     Raises:
         InvalidTrainableError: If `train_loop` is no function, as when a trainer is passed.
+        InvalidSpaceError: If `resources_per_worker` is unusable.
     """
     _check_function("torch_trainable", train_loop)
-    resources = {"CPU": 1.0, **({"GPU": 1.0} if use_gpu else {}), **(resources_per_worker or {})}
+    default = {"CPU": 1.0, **({"GPU": 1.0} if use_gpu else {})}
+    given: object = {} if resources_per_worker is None else resources_per_worker
+    resources = read_resources({**default, **given} if isinstance(given, Mapping) else given)
 
     def run_training(config: Config) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
@@ -105,7 +114,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
 
     run_training.__name__ = getattr(train_loop, "__name__", "train_loop")
     trainable: Callable[[Config], None] = tune.with_resources(
-        run_training, DriverResources(resources)
+        run_training, DriverResources(resources, workers_key)
     )
     return trainable
 
@@ -114,7 +123,7 @@ def function_trainable(
     function: Callable[[Config], object],
     *,
     resources_per_worker: Mapping[str, float] | None = None,
-    workers_key: str = "num_workers",
+    workers_key: str = WORKERS_KEY,
 ) -> Callable[[Config], object]:
     """Makes a plain Tune function hold the resources of all its workers while it runs.
 
@@ -129,15 +138,16 @@ def function_trainable(
 
     Raises:
         InvalidTrainableError: If `function` is no function.
+        InvalidSpaceError: If `resources_per_worker` is unusable.
     """
     _check_function("function_trainable", function)
-    resources = dict(resources_per_worker or {"CPU": 1.0})
+    resources = read_resources(resources_per_worker)
 
     def run_function(config: Config) -> object:
         return function(config)
 
     def reserve(config: Config) -> WorkerResources:
-        return WorkerResources(workers_in(config, workers_key), resources)
+        return WorkerResources(workers_in(config, workers_key), resources, workers_key)
 
     run_function.__name__ = getattr(function, "__name__", "function")
     trainable: Callable[[Config], object] = tune.with_resources(run_function, reserve)

@@ -5,6 +5,12 @@ from typing import TypeVar
 Kind = TypeVar("Kind")
 
 
+def searcher_of(tuner: object) -> object:
+    """Returns what a tuner was given as search_alg, None where there is none."""
+    local = getattr(tuner, "_local_tuner", None)
+    return getattr(getattr(local, "_tune_config", None), "search_alg", None)
+
+
 def unwrapped(searcher: object, kind: type[Kind]) -> Kind | None:
     """Returns the searcher of a kind inside wrappers such as a ConcurrencyLimiter.
 

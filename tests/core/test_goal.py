@@ -1,6 +1,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,6 +35,9 @@ def test_no_number_never_reaches_the_target(
         ("target", math.inf, "a finite number"),
         ("target", "0.9", "a finite number"),
         ("target", True, "a finite number"),
+        ("target", 10**400, "a finite number"),
+        ("target", [1], "a finite number"),
+        ("mode", ["max"], '"max" or "min"'),
         ("metric", "", "the name of a reported metric"),
         ("metric", 3, "the name of a reported metric"),
         ("mode", "maximum", '"max" or "min"'),
@@ -52,6 +56,7 @@ def test_no_number_never_reaches_the_target(
         ("planned_runs", None, "a whole number of at least 1"),
         ("planned_runs", 2.0, "a whole number of at least 1"),
         ("planned_runs", True, "a whole number of at least 1"),
+        ("planned_runs", 10**13, "at most 10**12"),
         ("max_epochs", 0, "a whole number of at least 1"),
         ("max_epochs", 1.5, "a whole number of at least 1"),
         ("tolerance", -0.1, "[0, 1)"),
@@ -66,6 +71,24 @@ def test_a_bad_value_is_named_with_its_rule(name: str, value: object, rule: str)
     assert f"Goal.{name} must " in str(caught.value)
     assert rule in str(caught.value)
     assert f"got {value!r}" in str(caught.value)
+
+
+def test_numpy_s_numbers_become_python_s_own() -> None:
+    numbers: dict[str, Any] = {
+        "target": np.float32(0.5),
+        "deadline_seconds": np.int64(60),
+        "planned_runs": np.int64(3),
+        "max_epochs": np.int32(9),
+    }
+    goal = Goal(**numbers)
+    assert goal == Goal(target=0.5, deadline_seconds=60, planned_runs=3, max_epochs=9)
+    assert {type(getattr(goal, name)) for name in numbers} == {int, float}
+
+
+def test_an_array_is_no_mode() -> None:
+    modes: Any = np.array(["max", "min"])
+    with pytest.raises(InvalidGoalError, match=r"Goal\.mode must be"):
+        Goal(target=0.9, mode=modes)
 
 
 def test_an_unusable_limit_says_how_to_have_none() -> None:

@@ -47,6 +47,10 @@ def test_a_key_that_names_no_number_is_refused(rate: object) -> None:
     ("name", "value"),
     [
         ("rule", "cubic"),
+        ("rule", ["linear"]),
+        ("key", ["lr"]),
+        ("key", ""),
+        ("reference_batch", 10**13),
         ("reference_batch", 0),
         ("reference_batch", True),
         ("reference_batch", 1.0),

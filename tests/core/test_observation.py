@@ -73,6 +73,15 @@ def test_a_trial_without_a_report_is_at_epoch_0() -> None:
     assert (record().epoch, record().run, record().run_seconds) == (0.0, [], 0.0)
 
 
+@pytest.mark.parametrize("much", [1e308, 1e300, 10**400])
+def test_an_amount_that_nobody_trains_for_is_no_number(much: float) -> None:
+    report = Report(much, much, much, much, noise_scale=math.nan).cleaned()
+    assert (report.epoch, report.seconds, report.startup_seconds) == (0.0, 0.0, 0.0)
+    assert report.value is None or report.value == much
+    assert report.noise_scale is None
+    assert Ended(EndCause.FAILED, seconds=much).cleaned().seconds == 0
+
+
 def test_training_time_is_never_negative() -> None:
     assert Report(1.0, None, 3.0, startup_seconds=5.0).training_seconds == 0.0
 

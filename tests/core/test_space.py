@@ -2,6 +2,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -134,6 +135,9 @@ def test_order_and_repetition_of_the_grids_do_not_matter(
         ("batches", (1.5,)),
         ("batches", ("64",)),
         ("batch", "each"),
+        ("batches", (10**400,)),
+        ("workers", (10**13,)),
+        ("workers", ([1],)),
         ("workers_per_node", 0),
         ("min_local_batch", 0),
         ("max_local_batch", 0.5),
@@ -185,3 +189,11 @@ def test_cells_beyond_the_cluster_are_dropped_while_others_are_left() -> None:
 
 def test_an_uneven_batch_is_counted_on_the_most_loaded_worker() -> None:
     assert Allocation(3, 64).local_batch == 22
+
+
+def test_numpy_s_counts_become_python_s_own() -> None:
+    workers: Any = np.array([1, 2])
+    space = Space(workers, (64,), workers_per_node=workers[1])
+    assert space == Space((1, 2), (64,), workers_per_node=2)
+    assert {type(cell.workers) for cell in space.cells} == {int}
+    assert type(space.workers_per_node) is int

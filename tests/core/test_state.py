@@ -1,4 +1,5 @@
 import json
+import math
 from typing import Any
 
 import pytest
@@ -61,6 +62,47 @@ def test_a_damaged_part_is_shown(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidStateError) as caught:
         record_from_data({**good, **change})
     assert repr(next(iter(change.values()))) in str(caught.value)
+
+
+FULL = record_to_data(
+    TrialRecord("t", Allocation(1, 64), {}, 0, [Report(1.0, 0.5, 2.0)], Ended(EndCause.FAILED))
+)
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        *(("report", "epoch", value) for value in ("one", None, math.nan, True, 10**400)),
+        *(("report", "seconds", value) for value in ("s", math.nan, [1])),
+        *(("report", "value", value) for value in ("high", math.inf)),
+        *(("report", "attempt", value) for value in ("x", 0, math.inf, 1.5)),
+        ("report", "checkpoint", 5),
+        ("report", "workers", -1),
+        ("report", "noise_scale", "x"),
+        *(("ended", key, value) for key, value in (("seconds", "x"), ("reason", 3), ("cause", []))),
+        *(("allocation", "workers", value) for value in ("x", 0, -1, 10**30, math.inf)),
+        ("allocation", "batch_size", None),
+        ("allocation", "nodes", 0),
+        *(("record", key, value) for key, value in (("trial_id", [1]), ("proposal", -1))),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused_wherever_it_lies(
+    part: str, key: str, value: object
+) -> None:
+    data = json.loads(json.dumps(FULL))
+    held = {"report": data["reports"][0], "record": data}.get(part) or data[part]
+    held[key] = value
+    with pytest.raises(InvalidStateError, match="can't be read"):
+        record_from_data(data)
+
+
+def test_what_older_reports_lack_is_unknown_and_amounts_are_cleaned() -> None:
+    data = json.loads(json.dumps(FULL))
+    report = data["reports"][0]
+    del report["workers"], report["noise_scale"]
+    report["epoch"], report["seconds"] = -1.0, 1e300
+    (read,) = record_from_data(data).reports
+    assert (read.epoch, read.seconds, read.workers, read.noise_scale) == (0.0, 0.0, None, None)
 
 
 @pytest.mark.parametrize("junk", [None, 3, "abc", [1, 2], [[1, 2]]])

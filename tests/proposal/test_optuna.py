@@ -125,7 +125,9 @@ def test_a_broken_sampler_is_named(sampler: object) -> None:
     assert "proposal 7" in str(raised.value)
 
 
-@pytest.mark.parametrize("recipe", [{"lr": 5.0}, {}, {"lr": 0.1, "other": 1}])
+@pytest.mark.parametrize(
+    "recipe", [{"lr": 5.0}, {}, {"lr": 0.1, "other": 1}, {"lr": "x"}, {"lr": [1]}]
+)
 def test_a_record_outside_the_space_is_named(recipe: dict[str, object]) -> None:
     proposer = OptunaProposer({"lr": DOMAINS["lr"]})
     with pytest.raises(InvalidSpaceError, match="must lie in the search space"):

@@ -1,5 +1,6 @@
 import json
 import logging
+import os
 import tempfile
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, read_journal
 from raycosttune.results.replay import read_names, read_trials
@@ -17,7 +19,7 @@ from raycosttune.results.rows import (
     asked_row,
     header_row,
     observation_row,
-    read_number,
+    read_header,
     read_observation,
     read_record,
     read_run_report,
@@ -66,6 +68,20 @@ def test_what_is_no_finite_number_is_none(value: object) -> None:
     assert read_number(value) is None
 
 
+def test_a_header_gives_back_its_goal_and_unit() -> None:
+    goal = Goal(target=0.9, metric="a", mode="min", planned_runs=3)
+    row = json.loads(json.dumps(header_row(goal, "EUR")))
+    row["goal"]["of a newer release"] = 1
+    assert read_header(row) == (goal, "EUR")
+    assert read_header({**row, "unit": 5}) == (goal, None)
+
+
+@pytest.mark.parametrize("goal", [None, 5, {"metric": "a"}, []])
+def test_a_header_without_a_goal_is_refused(goal: object) -> None:
+    with pytest.raises(InvalidStateError, match="must hold a goal with a target, got"):
+        read_header({"row": "header", "version": 1, "goal": goal})
+
+
 def test_rows_come_back_in_order(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "new" / "journal.jsonl")
     journal.append(header_row(Goal(target=0.9), "node-hours"), ROW)
@@ -90,11 +106,33 @@ def test_a_torn_last_line_is_left_out_and_written_over(cut: int) -> None:
         assert read_journal(path) == [ROW, {**ROW, "trial_id": "b"}]
 
 
-def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
+BROKEN = ("[1, 2]", "[" * 200_000, '{"row":' * 100_000, "9" * 5000, "\0" * 50, '{"row": 1}')
+
+
+@pytest.mark.parametrize("line", BROKEN, ids=lambda line: ascii(line[:20]))
+def test_a_damaged_line_is_left_out_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, line: str
+) -> None:
     path = tmp_path / "journal.jsonl"
-    path.write_text('{"row": "asked"}\n[1, 2]\n{"row": "asked"}\n')
-    with pytest.raises(InvalidStateError, match=rf"{path}:2"):
+    path.write_text(f"{json.dumps(ROW)}\n{line}\n{line}\n{json.dumps(ROW)}\n")
+    assert read_journal(path) == [ROW, ROW]
+    assert f"2 damaged lines are left out, the first @ {path}:2" in caplog.text
+
+
+@pytest.mark.parametrize("line", BROKEN, ids=lambda line: ascii(line[:20]))
+def test_a_file_of_damaged_lines_is_no_journal(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(f"\n{line}\n{line}\n")
+    with pytest.raises(InvalidStateError, match=rf"got none @ {path}:2"):
         read_journal(path)
+
+
+def test_what_is_no_file_is_no_journal(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, tmp_path, Path("/dev/null")):
+        with pytest.raises(InvalidStateError, match=f"must be a file.* @ {path}"):
+            read_journal(path)
 
 
 def test_an_unknown_version_is_refused_with_its_line(tmp_path: Path) -> None:

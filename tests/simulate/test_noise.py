@@ -1,4 +1,6 @@
+import math
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 
 from raycosttune.core.isotonic import isotonic
 from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.noise import NEIGHBOURS, Evaluation, Noise, resampled
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve
@@ -116,3 +119,17 @@ def test_resampled_noise_is_as_large_as_it_was(seed: int) -> None:
     assert again.std() == pytest.approx(values.std(), rel=0.1)
     assert (again != values).mean() > 0.5
     assert abs(float((again - values).mean())) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("time_sd", value) for value in (-0.1, 1.1, math.nan, math.inf, 1e308)),
+        *(("value_sd", value) for value in (-0.1, math.nan, math.inf)),
+    ],
+)
+def test_a_deviation_is_bounded(name: str, value: float) -> None:
+    arguments: dict[str, Any] = {name: value}
+    with pytest.raises(InvalidWorkloadError, match=rf"Noise\.{name} must") as caught:
+        Noise(**arguments)
+    assert f"got {value!r}" in str(caught.value)

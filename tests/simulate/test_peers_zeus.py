@@ -5,6 +5,7 @@ import pytest
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.space import Space
+from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate import AnalyticWorkload, Noise, Outcome, PeerPolicy, Truth, simulate
 
 zeus_peer = pytest.importorskip("raycosttune.simulate.peers.zeus_peer")
@@ -59,5 +60,5 @@ def test_it_ends_without_a_plan_where_every_batch_missed() -> None:
 
 
 def test_a_worker_count_must_have_cells() -> None:
-    with pytest.raises(ValueError, match=r"workers must be one of \[1, 2, 4, 8\], got 3"):
+    with pytest.raises(InvalidWorkloadError, match=r"workers must be one of \[1, 2, 4, 8\], got 3"):
         zeus_peer.ZeusBatch(SPACE, FREE, COST, 0, workers=3)

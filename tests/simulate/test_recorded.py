@@ -154,9 +154,9 @@ ASKED = asked_row(record("a", ()))
     ("rows", "problem"),
     [
         ([{"row": "header", "version": 99}], "version must be 1, got 99"),
-        ([{**ASKED, "workers": "many"}], "invalid literal"),
-        ([{**ASKED, "recipe": None}], "NoneType"),
-        ([ASKED, {"row": "report", "trial_id": "a"}], "'value'"),
+        ([{**ASKED, "workers": "many"}], "workers must be a whole number"),
+        ([{**ASKED, "recipe": None}], "recipe must be an object, got None"),
+        ([ASKED, {"row": "report", "trial_id": "a"}], "'epoch'"),
     ],
 )
 def test_a_journal_that_cannot_be_read_is_named(

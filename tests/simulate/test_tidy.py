@@ -42,6 +42,8 @@ def test_every_problem_of_a_file_is_named_at_once(
         ("tiny,t4,1,many,1,5", "batch_size must be a number above 0, got 'many'"),
         ("tiny,t4,8,4,1,5", "batch_size must be at least workers, got 4 and 8"),
         ("tiny,t4,1,32,1", "epoch_seconds must be a number above 0, got ''"),
+        ("tiny,t4,1,2e12,1,5", "batch_size must be at most 1e12, got '2e12'"),
+        ("tiny,t4,1,32,1,1e308", "epoch_seconds must be at most 1e12, got '1e308'"),
         ("tiny,t4,1,32,1,5,7", "it has more fields than the header"),
     ],
 )
@@ -56,6 +58,7 @@ def test_a_bad_time_is_named_with_its_line(tmp_path: Path, row: str, problem: st
         ("tiny,32,0,3,accuracy,nan", "metric must be a finite number, got 'nan'"),
         ("tiny,32,0,3,accuracy,", "metric must be a finite number, got ''"),
         ("tiny,32,0,0,accuracy,0.5", "epoch must be a number above 0, got '0'"),
+        ("tiny,32,0,1e308,accuracy,0.5", "epoch must be at most 1e12, got '1e308'"),
         ("tiny,-2,0,3,accuracy,0.5", "batch_size must be a number above 0, got '-2'"),
     ],
 )

@@ -81,3 +81,9 @@ def test_an_empty_domain_is_named(domain: Domain) -> None:
 def test_a_choice_between_objects_is_named_with_a_cure() -> None:
     with pytest.raises(InvalidSpaceError, match=r'"layers" must choose between .* by a text'):
         read_distribution("layers", tune.choice([[1, 2], [3]]))
+
+
+@pytest.mark.parametrize("domain", [tune.qrandint(2, 9, 0), tune.qlograndint(2, 9, 0)])
+def test_a_step_of_nothing_is_named(domain: Domain) -> None:
+    with pytest.raises(InvalidSpaceError, match=r'"k" must have steps of a whole number.*got 0'):
+        read_distribution("k", domain)

@@ -57,6 +57,10 @@ def test_every_sampled_value_is_in_the_grid(low: int, size: int, step: int) -> N
         tune.choice([]),
         tune.randint(3, 3),
         tune.qrandint(3, 4, 8),
+        tune.qrandint(32, 64, 0),
+        tune.qrandint(32, 64, 0.5),  # type: ignore[arg-type]  # no step of whole numbers
+        tune.randint(1, 10**400),
+        tune.choice([10**30]),
         None,
         "4",
         2.0,

@@ -42,6 +42,10 @@ def test_an_unreadable_run_journal_holds_nothing(
     path.parent.mkdir()
     path.write_text('{"row": "report"}\n')
     assert ledger.run_reports("a", "accuracy") == []
+    assert "left out" in caplog.text
+    path.unlink()
+    path.mkdir()
+    assert ledger.run_reports("a", "accuracy") == []
     assert "can't be read" in caplog.text
 
 

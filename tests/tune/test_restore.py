@@ -1,11 +1,18 @@
+import json
 import logging
+import math
+import os
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ray.tune.experiment import Trial
 
-from raycosttune.core.observation import EndCause
+from raycosttune.core.observation import EndCause, TrialRecord
+from raycosttune.core.space import Allocation
+from raycosttune.results.rows import asked_row
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
 
@@ -143,3 +150,89 @@ def test_an_end_that_only_tune_knows_is_taken_from_it(
     assert record.ended.cause is cause
     assert record.ended.seconds == 0
     assert isinstance(again.suggest("t2"), FakeTrial)
+
+
+ASKED = asked_row(TrialRecord("z", Allocation(1, 32), {}, 9))
+WRONG: dict[str, tuple[object, ...]] = {
+    "workers": (-1, 10**30, 3, math.inf),
+    "batch_size": (77, "x"),
+    "recipe": ({"other": 1}, [], "x"),
+}
+DAMAGED: list[dict[str, Any]] = [
+    {"row": "renamed"},
+    {"row": "renamed", "trial_id": "a", "record": ["b"]},
+    {"row": "asked"},
+    *({**ASKED, key: value} for key, values in WRONG.items() for value in values),
+    {"row": "report", "trial_id": "t1", "epoch": 1, "attempt": math.inf},
+    {"row": "ended", "trial_id": "t1", "cause": "finished", "reason": "", "seconds": 10**400},
+]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [*map(json.dumps, DAMAGED), "[" * 200_000, "not JSON"],
+    ids=lambda line: line[:80],
+)
+def test_a_damaged_row_does_no_harm_to_a_restored_sweep(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: str
+) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    ray_tune.report(trial, accuracy=0.2, epoch=1)
+    path = tmp_path / "raycosttune" / "journal.jsonl"
+    *known, last = path.read_text().splitlines()
+    path.write_text("\n".join([*known, damaged, last, damaged]) + "\n")
+    again = restore(tmp_path, state)
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).records == session_of(ray_tune).records
+    assert "left out" in caplog.text
+    assert again.start() is not None
+    again.report(again.trials[0], accuracy=0.95, epoch=2)
+    search: Any = again.searcher
+    assert search.plan().config["num_workers"] in (1, 2)
+    assert search.explain()
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_kept_aside_and_a_journal_begun(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "raycosttune" / "journal.jsonl"
+    path.parent.mkdir()
+    make(path)
+    begin(tmp_path)
+    assert [row["row"] for row in journal(tmp_path)] == ["header", "asked"]
+    assert path.with_name("journal.jsonl.kept-1").exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("space", "paths"), {}),
+        (("space", "workers"), ["x"]),
+        (("session", "records", 0, "allocation", "workers"), "x"),
+        (("session", "records", 0, "reports", 0, "epoch"), "one"),
+        (("session", "records", 0, "reports", 0, "seconds"), math.nan),
+        (("session", "records", 0, "reports", 0, "value"), "high"),
+    ],
+)
+def test_a_state_with_a_wrong_value_is_kept_aside_and_rebuilt_from_the_journal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, path: tuple[Any, ...], value: object
+) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.2, epoch=1)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    held = data = json.loads(state.read_text())
+    *parents, name = path
+    for key in parents:
+        held = held[key]
+    held[name] = value
+    state.write_text(json.dumps(data))
+    again = restore(tmp_path, state)
+    again.search_alg._experiment = SimpleNamespace(spec={"config": SPACE})
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).records == session_of(ray_tune).records
+    assert "It is kept as" in caplog.text
+    assert (tmp_path / "state.json.kept-1").exists()

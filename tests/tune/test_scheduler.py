@@ -12,10 +12,18 @@ from raycosttune.core.observation import EndCause
 from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
 from raycosttune.results.replay import read_trials
 from raycosttune.train import keys
-from raycosttune.tune.resources import DriverResources
+from raycosttune.tune.resources import DriverResources, WorkerResources
 from raycosttune.tune.scheduler import CostAwareScheduler
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
+
+MEMORY = EndCause.OUT_OF_MEMORY
+DEAD_WORKER = (
+    "ray.exceptions.ActorDiedError: Worker unexpectedly exits with a connection error code 2. "
+    "End of file. Some common causes include: (1) the process was killed by the OOM killer due "
+    "to high memory usage, (2) ray stop --force was called, or (3) the worker crashed "
+    "unexpectedly due to SIGSEGV or another unexpected error."
+)
 
 
 def meter_row(epoch: int, accuracy: float, **values: Any) -> dict[str, Any]:
@@ -43,6 +51,11 @@ def test_the_journal_holds_all_that_happened(tmp_path: Path) -> None:
         ("ValueError: no such layer", EndCause.FAILED),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", EndCause.OUT_OF_MEMORY),
         ("ray.exceptions.OutOfMemoryError: Task was killed", EndCause.OUT_OF_MEMORY),
+        ("ray.exceptions.OutOfMemoryError: killed due to the node running low on memory", MEMORY),
+        ("Worker exit type: NODE_OUT_OF_MEMORY", MEMORY),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", MEMORY),
+        ("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8 TiB", MEMORY),
+        (DEAD_WORKER, EndCause.FAILED),
         ("", EndCause.FAILED),
     ],
 )
@@ -183,6 +196,16 @@ def test_the_workers_of_the_trainable_are_adopted(tmp_path: Path) -> None:
     ray_tune.add(trial)
     assert ray_tune.start() is trial
     assert list(session_of(ray_tune).records) == ["t1"]
+
+
+def test_a_trainable_that_reads_another_key_than_the_search_writes_is_refused(
+    tmp_path: Path,
+) -> None:
+    ray_tune = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    trial = FakeTrial("t1", ray_tune.searcher.suggest("t1") or {}, tmp_path)
+    trial.placement_group_factory = WorkerResources(1, {"CPU": 1.0}, "w")
+    with pytest.raises(InvalidTrainableError, match='got "w" and "num_workers"'):
+        ray_tune.add(trial)
 
 
 def test_a_scheduler_comes_back_from_a_pickle() -> None:

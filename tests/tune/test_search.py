@@ -14,6 +14,7 @@ from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import EndCause
 from raycosttune.core.plan import NoPlan
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
+from raycosttune.train import keys
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.wrapper import unwrapped
@@ -163,7 +164,57 @@ def test_a_value_that_is_no_number_is_an_observation(
     (record,) = search.session.records.values()
     assert [report.value for report in record.reports] == [None, None]
     assert search.session.spent > 0
-    assert len([r for r in caplog.records if "no finite number" in r.message]) == 1
+    (said,) = [r.getMessage() for r in caplog.records if "no finite number" in r.message]
+    assert said.endswith("It reported: accuracy, epoch.")
+
+
+def test_a_missing_metric_is_told_with_what_was_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ray_tune = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    trial = ray_tune.suggest()
+    ray_tune.start()
+    added = {"pid": 1, "done": False, "config/lr": 1, keys.SECONDS: 1.0, keys.CHECKPOINT: "/c"}
+    ray_tune.report(trial, acc=0.9, epoch=1, **added)
+    assert "as 'accuracy', got None: there it is never at the target" in caplog.text
+    assert "It reported: acc, epoch." in caplog.text
+
+
+def test_a_used_up_search_says_why_a_second_run_gets_no_trial(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    search = CostAwareSearch(replace(GOAL, planned_runs=1))
+    with caplog.at_level(logging.WARNING):
+        ray_tune = FakeTune(search, tmp_path / "one", SPACE)
+        trial = ray_tune.suggest()
+        ray_tune.start()
+        ray_tune.report(trial, accuracy=0.95, epoch=1)
+        assert ray_tune.suggest() == "FINISHED"
+        assert "gets no trial" not in caplog.text
+        assert FakeTune(search, tmp_path / "two", SPACE).suggest("new") == "FINISHED"
+    assert "its search has already run 1 trials" in caplog.text
+    assert "Make a new CostAwareSearch" in caplog.text
+
+
+@pytest.mark.parametrize("much", [1e308, 1e300])
+def test_amounts_beyond_reason_do_not_end_the_sweep(tmp_path: Path, much: float) -> None:
+    search = CostAwareSearch(GOAL)
+    ray_tune = FakeTune(search, tmp_path, SPACE)
+    trial = ray_tune.suggest()
+    ray_tune.start()
+    ray_tune.report(trial, accuracy=0.1, epoch=much, time_this_iter_s=much)
+    ray_tune.report(trial, accuracy=0.95, epoch=2)
+    (record,) = search.session.records.values()
+    assert [report.epoch for report in record.reports] == [1.0, 2.0]
+    assert search.session.spent < 1
+    assert isinstance(search.plan(), TunePlan)
+
+
+@pytest.mark.parametrize("rate", [0.1, tune.choice(["0.1"]), tune.choice([0.1, "auto"])])
+def test_a_rate_that_is_no_domain_of_numbers_is_refused_before_any_trial(rate: object) -> None:
+    search = CostAwareSearch(GOAL, learning_rate=LearningRate(reference_batch=64))
+    with pytest.raises(InvalidSpaceError, match=r"must name a domain of numbers.*got 'lr'.*Write"):
+        search.set_search_properties(None, None, {**SPACE, "lr": rate})
 
 
 def test_a_missing_epoch_counts_iterations(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from ray import cloudpickle
 
-from raycosttune.errors import InvalidTrainableError
+from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
 from raycosttune.tune.trainable import _wait_for_reports, function_trainable, torch_trainable
@@ -58,6 +58,26 @@ def test_the_worker_count_is_found_where_it_lies() -> None:
     assert workers_in({"num_workers": 2}, "num_workers") == 2
     assert workers_in({"a": {"b": 3}}, "a/b") == 3
     assert workers_in({"a/b": 4}, "a/b") == 4
+
+
+@pytest.mark.parametrize("config", [{"num_workers": 2}, {"a": 3}, {}])
+def test_a_config_without_the_worker_count_is_told(config: dict[str, Any]) -> None:
+    trainable: Any = function_trainable(loop, workers_key="a/b")
+    with pytest.raises(InvalidTrainableError, match=r'got "a/b".*the same workers_key') as caught:
+        trainable._resources(config)
+    assert f"the config has {sorted(config)}" in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [torch_trainable, function_trainable])
+@pytest.mark.parametrize("resources", [{"CPU": "1"}, {"CPU": -1}, [1], 3])
+def test_unusable_resources_are_refused(make: Any, resources: object) -> None:
+    with pytest.raises(InvalidSpaceError, match=r"resources_per_worker must map names"):
+        make(loop, resources_per_worker=resources)
+
+
+def test_a_worker_on_a_gpu_may_need_no_cpu() -> None:
+    trainable: Any = torch_trainable(loop, resources_per_worker={"CPU": 0}, use_gpu=True)
+    assert trainable._resources.resources_per_worker == {"CPU": 0, "GPU": 1}
 
 
 def test_a_driver_waits_until_its_reports_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from zeus._legacy.policy.optimizer import PruningGTSBatchSizeOptimizer
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
 from raycosttune.core.space import Allocation, Space
+from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.peer import Peer, PeerTrial
 
 MOST_ASKED = 50
@@ -27,6 +28,9 @@ class ZeusBatch(Peer):
         seed: Seed of the sampling.
         workers: The worker count, one of the space's.
         default_batch: Global batch to start from; the middle one of the count's by default.
+
+    Raises:
+        InvalidWorkloadError: If the space has no cell of that worker count.
     """
 
     def __init__(
@@ -45,7 +49,7 @@ class ZeusBatch(Peer):
         if not batches:
             counts = sorted({cell.workers for cell in space.cells})
             msg = f"workers must be one of {counts}, got {workers}"
-            raise ValueError(msg)
+            raise InvalidWorkloadError(msg)
         self._known: dict[int, PeerTrial] = {}
         self._job = Job(
             dataset="",

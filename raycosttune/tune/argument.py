@@ -1,0 +1,81 @@
+"""The arguments of a search, checked before anything is paid for."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.value import read_count, read_name, read_whole
+from raycosttune.errors import InvalidGoalError, InvalidSpaceError
+from raycosttune.tune.setup import Setup
+
+Rule = tuple[Callable[[Any], bool], str, str]
+
+
+def _is_count(value: object) -> bool:
+    return read_count(value) is not None
+
+
+def _is_limit(value: object) -> bool:
+    return value is None or _is_count(value)
+
+
+COUNT = "be a whole number of at least 1 and at most 10**12"
+LIMIT: Rule = (_is_limit, COUNT, "Leave it out for no limit.")
+KEY: Rule = (lambda value: bool(read_name(value)), "be a text", 'Nest keys with "/".')
+RULES: dict[str, Rule] = {
+    "batch": (lambda value: value in ("global", "local"), 'be "global" or "local"', "Name one."),
+    "workers_per_node": (_is_limit, COUNT, "Leave it out: the cluster says it."),
+    "divisible": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
+    "min_local_batch": (_is_count, COUNT, "Leave it out for 1."),
+    "max_local_batch": LIMIT,
+    "learning_rate": (
+        lambda value: value is None or isinstance(value, LearningRate),
+        "be a LearningRate",
+        "Write LearningRate(reference_batch=64).",
+    ),
+    "sampler": (
+        lambda value: value is None or callable(value),
+        "be a function from a seed to an Optuna sampler",
+        "Write lambda seed: TPESampler(seed=seed).",
+    ),
+    "max_concurrent": LIMIT,
+    "seed": (
+        lambda value: read_whole(value) is not None,
+        "be a whole number of at least 0",
+        "Leave it out for 0.",
+    ),
+    "space": (
+        lambda value: value is None or isinstance(value, Mapping),
+        "be a dict as Tune's param_space",
+        "Leave it out where Tune is given it.",
+    ),
+    "workers_key": KEY,
+    "batch_key": KEY,
+}
+
+
+def check_arguments(goal: object, setup: Setup, **others: object) -> None:
+    """Refuses what is of the wrong kind; whether it goes together is seen with the space.
+
+    Args:
+        goal: The goal.
+        setup: What shapes the session.
+        others: The search's other arguments, by their names.
+
+    Raises:
+        InvalidGoalError: If the goal is no Goal.
+        InvalidCostError: If the cost is no metric.
+        InvalidSpaceError: At any other argument.
+    """
+    if not isinstance(goal, Goal):
+        msg = f"goal must be a Goal, got {goal!r}. Write Goal(target=0.9, ...)."
+        raise InvalidGoalError(msg)
+    if setup.cost is not None:
+        check_cost_metric(setup.cost, ())
+    values = {**vars(setup), **others}
+    for name, (is_right, rule, cure) in RULES.items():
+        if not is_right(values[name]):
+            msg = f"{name} must {rule}, got {values[name]!r}. {cure}"
+            raise InvalidSpaceError(msg)
