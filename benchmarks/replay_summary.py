@@ -141,16 +141,18 @@ def _policies_table(result: dict[str, Any]) -> Iterator[str]:
     yield (
         "| policy | "
         + " | ".join(columns)
-        + " | without bert | spend | worst regret | missed deadlines | missed targets | runs |"
+        + " | over ours, paired | without bert | spend | worst regret | missed deadlines "
+        "| missed targets | runs |"
     )
-    yield "|---|" + "---|" * (len(columns) + 6)
+    yield "|---|" + "---|" * (len(columns) + 7)
     for name, each in result["policies"].items():
         medians = [f"{_text(each['median_bill_ratio'][p])} ({_range(each, p)})" for p in planned]
         p90 = [_text(each["p90_bill_ratio"][p]) for p in planned]
         bare = each["without_bert"] or {"median_bill_ratio": {}}
+        paired = " / ".join(_text(each["over_ours"].get(p)) for p in planned)
         without = " / ".join(_text(bare["median_bill_ratio"].get(p)) for p in planned)
         yield (
-            f"| {name} | {' | '.join(medians + p90)} | {without} | "
+            f"| {name} | {' | '.join(medians + p90)} | {paired} | {without} | "
             f"{_text(each['median_search_spend'])} | {_text(each['worst_regret'])} | "
             f"{each['deadline_misses']} | {each['target_misses']} | {each['runs']} |"
         )

@@ -221,6 +221,7 @@ def unversioned(state: dict[str, object]) -> object:
         (lambda s: {k: v for k, v in s.items() if k != "why"}, "KeyError"),
         (lambda s: {**s, "why": ["t"]}, "must have records, elapsed_seconds and why"),
         (lambda s: {**s, "elapsed_seconds": None}, "must have records"),
+        (lambda s: {**s, "elapsed_seconds": math.nan}, "must have records"),
         (lambda s: {**s, "records": 3}, "must have records"),
         (lambda s: {**s, "records": [3]}, "a trial's record can't be read"),
     ],
