@@ -75,7 +75,7 @@ def simulate_command(source: Path, policies: str, *, as_json: bool, **options: A
 
 def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str, Any]:
     from raycosttune.simulate import Noise, Truth, bill, simulate  # noqa: PLC0415 - takes seconds
-    from raycosttune.simulate.policies import start_policy  # noqa: PLC0415
+    from raycosttune.simulate.policies import start_policy  # noqa: PLC0415 - as above
 
     goal, unit = _goal(source, options)
     cost = _cost(options["cost"], unit)
@@ -108,8 +108,8 @@ def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str
     return {"workload": workload.name, "oracle": oracle, "unit": cost.unit, "policies": rows}
 
 
-def _workload(source: Path, goal: Goal, options: dict[str, Any]) -> Any:  # noqa: ANN401
-    from raycosttune.simulate import RecordedWorkload, TraceWorkload  # noqa: PLC0415
+def _workload(source: Path, goal: Goal, options: dict[str, Any]) -> Any:  # noqa: ANN401 - two kinds of workload
+    from raycosttune.simulate import RecordedWorkload, TraceWorkload  # noqa: PLC0415 - takes seconds
 
     if options["workload"] is None:
         return RecordedWorkload.read(source, goal)
