@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
 
+from raycosttune.core.figure import told_apart
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
@@ -119,9 +120,10 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         tried = pairwise(zip(TRIED_SECONDS, paid, strict=True))
         for (sooner, low), (later, high) in tried:
             if high < low:
+                before, after = told_apart(low, high, digits=6)
                 msg = (
-                    f"{unit}: a cost must not fall as seconds grow, got {low:g} for {sooner:g} s "
-                    f"and {high:g} for {later:g} s of {cell}"
+                    f"{unit}: a cost must not fall as seconds grow, got {before} for {sooner:g} s "
+                    f"and {after} for {later:g} s of {cell}"
                 )
                 raise InvalidCostError(msg)
     for (fewer, less), (more, paid) in pairwise(zip(by_workers, costs, strict=True)):
@@ -129,8 +131,9 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
             continue
         for seconds, low, high in zip(TRIED_SECONDS, less, paid, strict=True):
             if high < low:
+                before, after = told_apart(low, high, digits=6)
                 msg = (
-                    f"{unit}: a cost must not fall as workers are added, got {low:g} for {fewer} "
-                    f"and {high:g} for {more} over {seconds:g} s"
+                    f"{unit}: a cost must not fall as workers are added, got {before} for {fewer} "
+                    f"and {after} for {more} over {seconds:g} s"
                 )
                 raise InvalidCostError(msg)

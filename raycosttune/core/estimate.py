@@ -1,45 +1,23 @@
-"""What a sweep is likely to cost, rehearsed before the first trial."""
+"""What a sweep has cost, and what is likely still to come."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from raycosttune.core.decision import Answer, Continue, Decision, Run
-from raycosttune.core.goal import Goal
-from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report
+from raycosttune.core.cost import checked_cost
+from raycosttune.core.decision import Finished
 from raycosttune.core.prediction import Prediction
-from raycosttune.core.proposer import Scored
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.rehearsal import (
+    Clock,
+    LearnedSurface,
+    PriorSurface,
+    Sweep,
+    rehearse,
+    trial_name,
+)
 
 REHEARSALS = 7
-MOST_TRIALS = 40
-
-
-class Sweep(Protocol):
-    """Is what a rehearsal needs of a session."""
-
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
-        """Asks for a trial."""
-
-    def tell(self, trial_id: str, observation: Observation) -> bool:
-        """Tells what a trial showed."""
-
-    def decide(self, trial_id: str) -> Decision:
-        """Asks whether a trial goes on."""
-
-    @property
-    def spent(self) -> float:
-        """Cost so far."""
-
-
-class NumberedRecipes:
-    """Proposes recipes that are only told apart, as many as are asked for."""
-
-    def propose(self, index: int, records: Sequence[Scored]) -> Recipe:  # noqa: ARG002 - Protocol
-        """Returns a recipe that holds its number."""
-        return {"recipe": index}
 
 
 @dataclass(frozen=True)
@@ -47,12 +25,17 @@ class Estimate:
     """Is what a sweep may cost.
 
     Attributes:
-        trials: Trials likely to run, the spread over the rehearsals.
-        cost: Likely cost in `unit`, or None where no deadline gives a scale.
-        worst_cost: The most it can cost: the sweep's budget, and at most what one report
-            of a running trial costs beyond it; None without a budget.
-        spent: What it has cost so far.
+        trials: Trials likely still to start, the spread over the rehearsals.
+        cost: Likely cost of the whole sweep in `unit`, what is spent included; None where
+            neither a measurement nor a deadline gives a scale.
+        worst_cost: The most the whole sweep can cost in `unit`, beside what running trials
+            cost until their next reports; None without `sweep_budget` and
+            `sweep_deadline_seconds`.
+        spent: What it has cost so far, up to the last reports, in `unit`.
         unit: Unit of the costs.
+        worst_means: What `worst_cost` assumes beside the limits themselves.
+        running: Trials that run.
+        over: Why nothing remains to be run, empty while something does.
     """
 
     trials: Prediction
@@ -60,89 +43,104 @@ class Estimate:
     worst_cost: float | None
     spent: float
     unit: str
+    worst_means: str = ""
+    running: int = 0
+    over: str = ""
+
+    @property
+    def remaining(self) -> Prediction | None:
+        """Likely cost still to come, None where `cost` is."""
+        if self.cost is None:
+            return None
+        return Prediction(*(x - self.spent for x in (self.cost.low, self.cost.mid, self.cost.high)))
 
     def __str__(self) -> str:
         """Says the estimate in a sentence."""
-        likely = (
-            "cost unknown: set deadline_seconds for a scale"
-            if self.cost is None
-            else f"likely {self.cost.mid:.3g} {self.unit} ({self.cost.low:.3g} to "
-            f"{self.cost.high:.3g})"
-        )
-        worst = (
-            "no upper limit: set sweep_budget for one"
-            if self.worst_cost is None
-            else f"at worst {self.worst_cost:.3g} {self.unit}"
-        )
+        spent = f"spent so far {self.spent:.3g} {self.unit}"
+        if self.over:
+            return f"{spent}; nothing remains: {self.over}"
         few, many = (f"{count:.0f}" for count in (self.trials.low, self.trials.high))
         trials = f"{few} trials" if few == many else f"{few} to {many} trials"
-        return f"{trials}; {likely}; {worst}; spent so far {self.spent:.3g}"
+        if self.running:
+            trials += f" beside {self.running} running"
+        likely = "cost unknown: set deadline_seconds for a scale"
+        if self.remaining is not None:
+            low, mid, high = self.remaining.low, self.remaining.mid, self.remaining.high
+            likely = f"likely {mid:.3g} {self.unit} ({low:.3g} to {high:.3g})"
+        worst = "no upper limit: set sweep_budget or sweep_deadline_seconds for one"
+        if self.worst_cost is not None:
+            worst = f"in all at worst {self.worst_cost:.3g} {self.unit}{self.worst_means}"
+        return f"{spent}; still to come: {trials}, {likely}; {worst}"
 
 
-def estimate(
-    space: Space, goal: Goal, unit: str, *, spent: float, start: Callable[[], Sweep]
-) -> Estimate:
-    """Rehearses the sweep on surfaces drawn from the priors.
+class Copy(Protocol):
+    """Copies a sweep."""
+
+    def __call__(self, clock: Clock, *, has_own_recipes: bool) -> Sweep:
+        """Returns a sweep that knows the same, with its own proposer or numbered recipes."""
+
+
+def estimate(sweep: Sweep, copy: Copy) -> Estimate:
+    """Rehearses a sweep from where it stands, on surfaces drawn from what it knows.
+
+    While nothing is measured the surfaces come from priors, and the goal's deadline gives
+    their scale. Rehearsed trials run one after the other.
 
     Args:
-        space: The legal cells.
-        goal: Target and limits; its deadline gives the scale, the drawn surfaces need
-            between a fifth and six fifths of it in their fastest cell, so that some jobs miss
-            it with every recipe or but the best.
-        unit: Unit of the costs.
-        spent: What the real sweep has cost so far.
-        start: Starts an empty session with the same arguments.
+        sweep: The sweep.
+        copy: Copies it; the copies are used up.
 
-    Returns:
-        Likely trials and cost, and the worst cost.
+    Raises:
+        InvalidCostError: If the cost metric fails.
     """
-    rng = np.random.default_rng(0)
-    outcomes = [_rehearse(space, goal, start(), rng) for _ in range(REHEARSALS)]
+    spent, now = sweep.spent, Prediction(sweep.spent, sweep.spent, sweep.spent)
+    unit, running = sweep.cost.unit, len(sweep.live)
+    answer = copy(Clock(), has_own_recipes=True).ask(trial_name(0))
+    if isinstance(answer, Finished) and not running:
+        return Estimate(Prediction(0, 0, 0), now, spent, spent, unit, over=answer.why)
+    rng, known = np.random.default_rng(0), sweep.known
+    outcomes = []
+    for _ in range(REHEARSALS):
+        clock = Clock()
+        surface = (
+            PriorSurface(sweep.space, sweep.goal, rng)
+            if known.time.is_empty
+            else LearnedSurface(known, rng)
+        )
+        outcomes.append(rehearse(copy(clock, has_own_recipes=False), surface, clock))
     trials = _spread([float(count) for count, _ in outcomes])
     cost = _spread([max(total, spent) for _, total in outcomes])
-    return Estimate(
-        trials,
-        None if goal.deadline_seconds is None else cost,
-        goal.sweep_budget,
-        spent,
-        unit,
-    )
+    has_scale = sweep.goal.deadline_seconds is not None or not known.time.is_empty
+    worst, means = _worst(sweep)
+    return Estimate(trials, cost if has_scale else None, worst, spent, unit, means, running)
 
 
-def _rehearse(
-    space: Space, goal: Goal, sweep: Sweep, rng: np.random.Generator
-) -> tuple[int, float]:
-    batches = [cell.batch_size for cell in space.cells]
-    noise_scale = np.exp(rng.uniform(np.log(min(batches) / 2), np.log(max(batches) * 2)))
-    step, recipe_sd = rng.uniform(1, 16), 0.5
-    base = rng.uniform(8, 30)
-
-    def epochs(cell: Allocation) -> float:
-        return float(base * (1 + cell.batch_size / noise_scale))
-
-    def relative(cell: Allocation) -> float:
-        return float(1 / cell.workers + step / cell.batch_size)
-
-    fastest = min(epochs(cell) * relative(cell) for cell in space.cells)
-    scale = (goal.deadline_seconds or 1.0) * rng.uniform(0.2, 1.2) / fastest
-    count = 0
-    while count < MOST_TRIALS and isinstance(run := sweep.ask(f"{count}"), Run):
-        needed = epochs(run.allocation) * np.exp(rng.normal(0, recipe_sd) if run.recipe else 0)
-        _train(sweep, f"{count}", goal, float(needed), scale * relative(run.allocation))
-        count += 1
-    return count, sweep.spent
+def _worst(sweep: Sweep) -> tuple[float | None, str]:
+    """Bounds the cost by the sweep's limits, and says what that assumes."""
+    goal, limits = sweep.goal, list[tuple[float, str]]()
+    if goal.sweep_budget is not None:
+        limits.append((max(goal.sweep_budget, sweep.spent), ""))
+    if goal.sweep_deadline_seconds is not None:
+        left = max(goal.sweep_deadline_seconds - sweep.elapsed_seconds, 0.0)
+        ahead, held = _dearest(sweep, left)
+        limits.append((sweep.spent + ahead, f" ({held} until the sweep's deadline)"))
+    return min(limits, default=(None, ""))
 
 
-def _train(sweep: Sweep, trial_id: str, goal: Goal, needed: float, epoch_seconds: float) -> None:
-    """Reports about a dozen evaluations to a session, until it stops the trial."""
-    period = max(needed / 12, 1e-3)
-    missed = goal.target - goal.sign
-    for k in range(1, 100):
-        value = goal.target if k * period >= needed * (1 - 1e-9) else missed
-        sweep.tell(trial_id, Report(k * period, value, period * epoch_seconds))
-        if not isinstance(sweep.decide(trial_id), Continue):
-            break
-    sweep.tell(trial_id, Ended(EndCause.STOPPED))
+def _dearest(sweep: Sweep, seconds: float) -> tuple[float, str]:
+    """Bounds what trials can cost that run for so long at once, and says which."""
+    costs = [(cell, checked_cost(sweep.cost, cell, seconds)) for cell in sweep.space.cells]
+    dearest = max(cost for _, cost in costs)
+    at_once, most = sweep.max_concurrent, sweep.space.max_workers
+    if most is None:
+        if at_once is None:
+            return dearest, "if one trial at a time runs"
+        return at_once * dearest, f"with {at_once} trials at once"
+    fit = most // min(cell.workers for cell, _ in costs)
+    by_trials = dearest * (fit if at_once is None else min(fit, at_once))
+    by_workers = max(cost / cell.workers for cell, cost in costs) * most
+    busy = "the only worker" if most == 1 else f"all {most} workers"
+    return min(by_trials, by_workers), f"with {busy} of the cluster busy"
 
 
 def _spread(values: list[float]) -> Prediction:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from raycosttune.core.figure import told_apart
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.observation import TrialRecord
@@ -155,9 +156,10 @@ def _experiment(
         saving *= min(1.0, 1 / (len(known.recipes) + 1) / float(np.mean(saved > 0)))
     price = float(np.minimum(costs, incumbent.cost.mid).mean())
     what = "tries another recipe" if recipe is None else "tries the best recipe here"
+    saved_text, price_text = told_apart(saving, price)
     why = (
-        f"{what} and is expected to save {saving:.3g} {known.cost.unit} over "
-        f"{known.remaining_runs} runs for {price:.3g}"
+        f"{what} and is expected to save {saved_text} {known.cost.unit} over "
+        f"{known.remaining_runs} runs for {price_text}"
     )
     return Experiment(cell, recipe, price, saving, float(np.median(seconds)), why)
 

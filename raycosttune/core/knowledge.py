@@ -15,7 +15,7 @@ from raycosttune.core.observation import EndCause, Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startup, fitted_startup
-from raycosttune.core.time_surrogate import TimeSurrogate
+from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
 
 FAILURES_PER_CELL = 2
 
@@ -74,7 +74,7 @@ class Knowledge:
             if digest.epoch_seconds:
                 cell = digest.record.allocation
                 samples[cell] = samples.get(cell, ()) + digest.epoch_seconds
-        return TimeSurrogate(self.space, samples)
+        return fitted_time(self.space, tuple(samples.items()))
 
     @cached_property
     def startup(self) -> Startup:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, assert_never
 
 from raycosttune.core.choice import choose_recipe, experiments, nothing_left
@@ -18,10 +17,8 @@ from raycosttune.core.decision import (
     Wait,
 )
 from raycosttune.core.digest import Digests
-from raycosttune.core.estimate import Estimate, NumberedRecipes, estimate
-from raycosttune.core.experiment import (
-    Experiment,
-)
+from raycosttune.core.estimate import Estimate, estimate
+from raycosttune.core.experiment import Experiment
 from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
@@ -30,6 +27,7 @@ from raycosttune.core.limits import hopeless, is_affordable, reached_limit
 from raycosttune.core.observation import Ended, Observation, Recipe, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.proposer import NoHyperparameters, Proposer
+from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import (
     VERSION,
@@ -157,7 +155,8 @@ class Session:
             needed = choices[0].allocation.workers
             if needed > free_workers:
                 return Wait(f"{needed} workers are not free")
-        fitting = [c for c in choices if free_workers is None or _fits(c, free_workers)]
+        room = math.inf if free_workers is None else free_workers
+        fitting = [choice for choice in choices if choice.allocation.workers <= room]
         for choice in fitting or choices:
             recipe = choose_recipe(self.known, choice, self._proposer)
             if recipe is not None:
@@ -210,17 +209,22 @@ class Session:
             return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
 
     def estimate(self) -> Estimate:
-        """Returns what the sweep is likely to cost, and at worst."""
-        has_recipes = not isinstance(self._proposer, NoHyperparameters)
-        rehearsal = partial(
-            Session,
-            self.space,
-            self.goal,
-            cost=self.cost,
-            proposer=NumberedRecipes() if has_recipes else None,
-            clock=float,
-        )
-        return estimate(self.space, self.goal, self.cost.unit, spent=self.spent, start=rehearsal)
+        """Returns what the sweep has cost, and what is likely and at most still to come.
+
+        Raises:
+            InvalidCostError: If the cost metric fails.
+        """
+        return estimate(self, self._copy)
+
+    def _copy(self, clock: Callable[[], float], *, has_own_recipes: bool) -> "Session":
+        """Returns a session that knows the same; recipes may be mere numbers."""
+        proposer, most = self._proposer, self.max_concurrent
+        if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
+            proposer = NumberedRecipes()
+        args = self.space, self.goal
+        copy = Session(*args, cost=self.cost, proposer=proposer, max_concurrent=most, clock=clock)
+        copy.load_state(self.state())
+        return copy
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
@@ -292,7 +296,3 @@ class Session:
             spent=self.spent,
             elapsed_seconds=self.elapsed_seconds,
         )
-
-
-def _fits(experiment: Experiment, free_workers: int) -> bool:
-    return experiment.allocation.workers <= free_workers

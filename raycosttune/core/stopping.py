@@ -3,6 +3,8 @@
 import math
 
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.digest import Digest
+from raycosttune.core.figure import told_apart
 from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
@@ -44,8 +46,15 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     incumbent = known.incumbent
     if incumbent is None or incumbent.record is record:
         return None
+    alike = _alike(known, record)
+    limit = known.goal.deadline_seconds or math.inf
+    for other, needed in alike:
+        if other.record.allocation == record.allocation and other.seconds_to_target <= limit:
+            return Stop(StopCause.COST, _is_known(other, needed))
     left = _epochs_left(known, record)
-    best = _best_case(known, record, record.run[-1].epoch + left)
+    epochs = record.run[-1].epoch + left
+    is_beyond = bool(alike) and epochs > max(needed for _, needed in alike)
+    best = _best_case(known, record, epochs, is_beyond=is_beyond)
     price = known.cost_of(record.allocation, known.time.predict(record.allocation).mid * left)
     saving = known.remaining_runs * (incumbent.cost.mid - best)
     if saving > price:
@@ -53,11 +62,27 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     return Stop(StopCause.COST, _why(known, incumbent, best))
 
 
-def _best_case(known: Knowledge, record: TrialRecord, epochs: float) -> float:
-    """Returns the least cost of this batch and recipe on any number of workers."""
+def _alike(known: Knowledge, record: TrialRecord) -> list[tuple[Digest, float]]:
+    """Returns the runs of the same batch and recipe that reached the target, and in which epoch."""
+    key, batch = recipe_key(record.recipe), record.allocation.batch_size
+    return [
+        (other, other.reached.epoch)
+        for other in known.digests
+        if other.reached is not None
+        and other.recipe == key
+        and other.record.allocation.batch_size == batch
+    ]
+
+
+def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyond: bool) -> float:
+    """Returns the least cost of this batch and recipe on any number of workers.
+
+    Beyond the epochs that they are known to need, a run can show something of its own cell
+    alone: what the others cost is known better from the run that needed fewer.
+    """
     limit = known.goal.deadline_seconds or math.inf
     costs = [math.inf]
-    for cell in known.cells:
+    for cell in (record.allocation,) if is_beyond else known.cells:
         if cell.batch_size == record.allocation.batch_size:
             seconds = known.least_seconds(cell, epochs)
             if seconds <= limit:
@@ -65,8 +90,18 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float) -> float:
     return min(costs)
 
 
-def _why(known: Knowledge, incumbent: Incumbent, best: float) -> str:
+def _is_known(other: Digest, epoch: float) -> str:
     return (
-        f"needs at least {best:.3g} {known.cost.unit} where {incumbent.cost.mid:.3g} are known "
-        "to do: finishing it costs more than it can save"
+        f"{other.record.trial_id} reached the target in the same cell with the same recipe at "
+        f"epoch {epoch:g}: finishing it can save nothing"
+    )
+
+
+def _why(known: Knowledge, incumbent: Incumbent, best: float) -> str:
+    if math.isinf(best):
+        return "can't reach the target by the deadline on any number of workers"
+    least, done = told_apart(best, incumbent.cost.mid)
+    return (
+        f"needs at least {least} {known.cost.unit} where {done} are known to do: finishing it "
+        "costs more than it can save"
     )

@@ -1,192 +1,175 @@
 """Seconds of an epoch over workers and batches: T(n, b)."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.optimize import nnls
 
-from raycosttune.core.isotonic import Edges, Floats, Ints, bounds, project, violation
+from raycosttune.core.isotonic import Floats, bounds, violation
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.space import Allocation, Space
+from raycosttune.core.step_fit import NOISE_SD, Fitted, Grid, Measured, fit
 
 DEFAULT_SLACK = 0.10
 NODE_FACTOR = 3.0
-PRIOR_SD = 0.5
-# Epoch time of an unknown job, relative: compute of a sample, and the cost of a step and of
-# its synchronisation in samples, and the cost of an epoch in data sets.
-PRIOR_TERMS = np.array([1.0, 4.0, 2.0, 0.02])
+PRIOR_SAMPLES = 4  # what the prior of the noise counts in the bounds
+LEAST_HALF_WIDTH = 0.02
+Z90 = 1.6448536269514722  # 90 % of a Gaussian lie within so many deviations
+Z_MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
 
 
 class TimeSurrogate:
     """Models log T from the cells measured so far.
 
-    Assumes, in log-log: T does not rise with b and n T does not fall with n, both with
-    slopes in [-1, 0]; T does not rise with n while the number of nodes stays, and rises at
-    most `NODE_FACTOR` fold where it grows. The slack of these bounds starts at
-    `DEFAULT_SLACK` and widens to what the measured cells show.
+    Two answers that are kept apart. `bounds` assume a shape alone, no law: in log-log, T
+    does not rise with b and n T does not fall with n, both with slopes in [-1, 0]; T does
+    not rise with n while the number of nodes stays, and rises at most `NODE_FACTOR` fold
+    where it grows. Their slack starts at `DEFAULT_SLACK` and widens to what the measured
+    cells show: certificates rest on them. `predict`, `log_mean` and `log_sd` say what is
+    likely, by a law of step time and its misfit: decisions weigh by them. The likely value
+    lies within the bounds; its interval may cross them, as shapes break too.
 
     Args:
         space: The legal cells.
         samples: Seconds of single epochs by cell, each sequence not empty.
 
     References:
-        Liang et al. 2022 (T monotone in resources and batch).
+        Liang et al. 2022 (T monotone in resources and batch); Qiao et al. 2021, Pollux
+        (step time).
     """
 
     def __init__(self, space: Space, samples: Mapping[Allocation, Sequence[float]]) -> None:
-        self._space = space
-        self._grid = _grid(space)
-        known = sorted(cell for cell in samples if cell in self._grid.index)
-        self._known = np.array([self._grid.index[cell] for cell in known], dtype=np.int64)
-        measured = [_measured(tuple(samples[cell])) for cell in known]
-        self._value = np.array([value for value, _ in measured])
-        self._noise = np.array([noise for _, noise in measured])
+        self._shape = _shape(space)
+        known = sorted(cell for cell in samples if cell in self._shape.index)
+        self._measured = _measured(self._shape, known, [tuple(samples[cell]) for cell in known])
 
     @cached_property
     def slack(self) -> float:
-        """Log slack of the bounds."""
-        least = self._grid.least[np.ix_(self._known, self._known)]
-        broken = violation(self._value - self._noise, self._value + self._noise, least, -least.T)
-        return max(DEFAULT_SLACK, broken)
+        """Log slack of the bounds: under less, measured cells would contradict each other."""
+        places = self._measured.places
+        least = self._shape.least[np.ix_(places, places)]
+        return max(DEFAULT_SLACK, violation(*self._intervals, least, -least.T))
 
     @cached_property
     def is_empty(self) -> bool:
         """Whether nothing was measured, so that only ratios of predictions mean anything."""
-        return len(self._known) == 0
+        return len(self._measured.places) == 0
+
+    @property
+    def noise(self) -> float:
+        """Deviation of the log of one sample, by the samples and the prior."""
+        return NOISE_SD if self._fitted is None else self._fitted.noise
 
     def is_measured(self, cell: Allocation) -> bool:
         """Tells whether a cell's epochs were timed."""
-        return self._grid.index[cell] in self._measured
+        return self._shape.index[cell] in self._places
 
     def predict(self, cell: Allocation) -> Prediction:
-        """Predicts the seconds of an epoch in a cell."""
-        k = self._grid.index[cell]
-        lower, upper = self._bounds
-        low, high = (float(np.exp(log[k])) for log in (lower, upper))
-        return Prediction(low, min(max(self._middle(k), low), high), high)
+        """Predicts the seconds of an epoch in a cell.
+
+        Returns:
+            The median and a 90 % interval of the true time, without the noise of one epoch;
+            an interval from 0 to infinity while nothing is measured.
+        """
+        k = self._shape.index[cell]
+        mean, sd = float(self.log_mean[k]), float(self.log_sd[k])
+        if self.is_empty:
+            return Prediction(0.0, float(np.exp(mean)), float("inf"))
+        low, mid, high = np.exp([mean - Z90 * sd, mean, mean + Z90 * sd])
+        return Prediction(float(low), float(mid), float(high))
+
+    def bounds(self, cell: Allocation) -> tuple[float, float]:
+        """Bounds the seconds of an epoch in a cell by shape and slack alone."""
+        k = self._shape.index[cell]
+        lower, upper = self.log_bounds
+        return float(np.exp(lower[k])), float(np.exp(upper[k]))
 
     def least(self, cell: Allocation) -> float:
         """Bounds the seconds of an epoch in a cell from below."""
-        return float(np.exp(self._bounds[0][self._grid.index[cell]]))
-
-    def _middle(self, k: int) -> float:
-        measured = self._measured.get(k)
-        return math.exp(self._fitted[k] if measured is None else self._value[measured])
+        return float(np.exp(self.log_bounds[0][self._shape.index[cell]]))
 
     @cached_property
-    def _measured(self) -> dict[int, int]:
-        return {int(k): place for place, k in enumerate(self._known)}
-
-    @cached_property
-    def _bounds(self) -> tuple[Floats, Floats]:
-        """Lower and upper log T of every cell."""
-        apart = np.arange(len(self._grid.least))[None, :] != self._known[:, None]
+    def log_bounds(self) -> tuple[Floats, Floats]:
+        """Lower and upper log T, both of shape (cells,), in the order of the space."""
+        places = self._measured.places
+        apart = np.arange(len(self._shape.least)) != places[:, None]
         slack = self.slack * apart
-        return bounds(
-            self._value - self._noise,
-            self._value + self._noise,
-            self._grid.least[self._known] - slack,
-            self._grid.most[self._known] + slack,
-        )
+        most = -self._shape.least[:, places].T
+        return bounds(*self._intervals, self._shape.least[places] - slack, most + slack)
 
     @cached_property
-    def _fitted(self) -> Floats:
-        """Projects the measured values and a parametric mean onto the shape, at once."""
-        grid, cells = self._grid, self._grid.places
-        values = np.log(self._terms(grid.workers, grid.batches) @ self._coefficients)
-        if self.is_empty:
-            return np.asarray(values[cells], dtype=np.float64)
-        weights = np.full(len(values), PRIOR_SD**-2)
-        values[cells[self._known]] = self._value
-        weights[cells[self._known]] = self._noise**-2
-        fitted = project(values, weights, grid.edges)
-        return np.asarray(fitted[cells], dtype=np.float64)
+    def log_mean(self) -> Floats:
+        """Likely log T, shape (cells,), in the order of the space; within the bounds."""
+        return np.clip(self._likely, *self.log_bounds)
 
     @cached_property
-    def _coefficients(self) -> Floats:
-        """Non-negative coefficients of T = a/n + c/b + d log2(n)/b + e, held near the prior."""
-        if self.is_empty:
-            return PRIOR_TERMS
-        cells = [self._space.cells[k] for k in self._known]
-        terms = self._terms(
-            np.array([cell.workers for cell in cells]),
-            np.array([cell.batch_size for cell in cells]),
-        )
-        measured = np.exp(self._value)
-        prior = PRIOR_TERMS * np.median(measured / (terms @ PRIOR_TERMS))
-        pull = 0.2
-        rows = np.vstack([terms * prior / measured[:, None], pull * np.eye(len(prior))])
-        target = np.concatenate([np.ones(len(measured)), np.full(len(prior), pull)])
-        factors, _ = nnls(rows, target)
-        return np.asarray(np.maximum(factors, 1e-6) * prior, dtype=np.float64)
+    def log_sd(self) -> Floats:
+        """Deviation of the true log T about `log_mean`, shape (cells,).
 
-    @staticmethod
-    def _terms(workers: np.ndarray, batches: np.ndarray) -> Floats:
-        ones = np.ones(len(workers))
-        terms = [1 / workers, ones / batches, np.log2(workers) / batches, ones]
-        return np.asarray(np.stack(terms, axis=1), dtype=np.float64)
+        While nothing is measured it is that of ratios, to a job's time at a fixed scale.
+        """
+        sd = self._shape.prior_sd if self._fitted is None else self._fitted.sd
+        # Where the bounds move the mean, shape and law disagree: the second moment says so.
+        return np.hypot(sd, self.log_mean - self._likely)
+
+    @property
+    def _likely(self) -> Floats:
+        return self._shape.prior_mean if self._fitted is None else self._fitted.mean
+
+    @cached_property
+    def _fitted(self) -> Fitted | None:
+        return None if self.is_empty else fit(self._shape.grid, self._measured)
+
+    @cached_property
+    def _places(self) -> frozenset[int]:
+        return frozenset(self._measured.places.tolist())
+
+    @cached_property
+    def _intervals(self) -> tuple[Floats, Floats]:
+        """Ends of the measured intervals; the noise within cells alone, as no law may enter."""
+        known = self._measured
+        squares = PRIOR_SAMPLES * NOISE_SD**2 + known.squares
+        noise = np.sqrt(squares / (PRIOR_SAMPLES + known.freedom))
+        half = np.maximum(LEAST_HALF_WIDTH, 2 * noise / np.sqrt(known.counts))
+        return known.values - half, known.values + half
+
+
+@lru_cache(maxsize=64)
+def fitted_time(
+    space: Space, samples: tuple[tuple[Allocation, tuple[float, ...]], ...]
+) -> TimeSurrogate:
+    """Returns the model of samples by cell, the same one for the same samples."""
+    return TimeSurrogate(space, dict(samples))
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _Shape:
     """Is what a space alone says: computed once for it.
 
     Attributes:
         index: Place of every cell.
-        least: Least log T(v) - log T(u), shape (u, v), over the cells.
-        most: The greatest, likewise.
-        workers: Worker counts of the whole grid, holes included, flat.
-        batches: Batches, likewise.
-        places: Places of the cells in the whole grid.
-        edges: Neighbours in the whole grid and how they may differ.
+        least: Least log T(v) - log T(u), shape (u, v), over the cells; the greatest is -least.T.
+        grid: The cells as the fit reads them.
+        prior_mean: Log T of an unknown job up to a scale, shape (cells,).
+        prior_sd: Its deviation, likewise.
     """
 
     index: Mapping[Allocation, int]
     least: Floats
-    most: Floats
-    workers: Ints
-    batches: Ints
-    places: Ints
-    edges: Edges
+    grid: Grid
+    prior_mean: Floats
+    prior_sd: Floats
 
 
 @lru_cache(maxsize=16)
-def _grid(space: Space) -> _Grid:
-    workers = np.array(space.workers)
-    batches = np.array(sorted({cell.batch_size for cell in space.cells}))
-    grid_n, grid_b = (axis.ravel() for axis in np.meshgrid(workers, batches, indexing="ij"))
-    at = {(n, b): k for k, (n, b) in enumerate(zip(grid_n, grid_b, strict=True))}
-    least = _least(space.cells)
-    return _Grid(
-        index={cell: k for k, cell in enumerate(space.cells)},
-        least=least,
-        most=-least.T,
-        workers=grid_n,
-        batches=grid_b,
-        places=np.array([at[cell.workers, cell.batch_size] for cell in space.cells]),
-        edges=_edges(space, workers, batches),
-    )
-
-
-def _edges(space: Space, workers: Ints, batches: Ints) -> Edges:
-    index = np.arange(len(workers) * len(batches)).reshape(len(workers), len(batches))
-    nodes = np.array([space.nodes(int(n)) for n in workers])
-    over_b = np.broadcast_to(-np.diff(np.log(batches)), (len(workers), len(batches) - 1))
-    over_n = np.broadcast_to(-np.diff(np.log(workers))[:, None], index[1:].shape)
-    jump = np.where(np.diff(nodes) > 0, np.log(NODE_FACTOR), 0.0)[:, None]
-    return Edges(
-        tail=np.concatenate([index[:, :-1].ravel(), index[:-1].ravel()]),
-        head=np.concatenate([index[:, 1:].ravel(), index[1:].ravel()]),
-        low=np.concatenate([over_b.ravel(), over_n.ravel()]),
-        high=np.concatenate([np.zeros(over_b.size), np.broadcast_to(jump, over_n.shape).ravel()]),
-    )
+def _shape(space: Space) -> _Shape:
+    grid = Grid.of(space.cells)
+    index = {cell: k for k, cell in enumerate(space.cells)}
+    return _Shape(index, _least(space.cells), grid, *grid.prior())
 
 
 def _least(cells: Sequence[Allocation]) -> Floats:
-    """Returns the least log T(v) - log T(u), shape (u, v); the greatest is -least.T."""
     n = np.log([cell.workers for cell in cells])
     b = np.log([cell.batch_size for cell in cells])
     nodes = np.array([cell.nodes for cell in cells])
@@ -197,15 +180,27 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     return least
 
 
+def _measured(
+    shape: _Shape, cells: Sequence[Allocation], samples: Sequence[tuple[float, ...]]
+) -> Measured:
+    """Sums the samples up: medians, and deviations that a few stragglers do not govern."""
+    sums = [_summed(seconds) for seconds in samples]
+    off = np.concatenate([off for _, off in sums if len(off) > 1] or [np.zeros(1)])
+    most = 3 * Z_MAD * np.median(np.abs(off))
+    sizes = np.array([len(seconds) for seconds in samples], dtype=np.float64)
+    return Measured(
+        places=np.array([shape.index[cell] for cell in cells], dtype=np.int64),
+        values=np.array([value for value, _ in sums]),
+        # A median of many is worth 2 / pi of their mean.
+        counts=np.where(sizes > 2, sizes * 2 / np.pi, sizes),  # noqa: PLR2004 - it is the mean of two
+        squares=float((np.minimum(np.abs(off), most) ** 2).sum()),
+        freedom=sum(len(seconds) - 1 for seconds in samples),
+    )
+
+
 @lru_cache(maxsize=4096)
-def _measured(seconds: tuple[float, ...]) -> tuple[float, float]:
-    """Returns log median and half width of a cell's epochs."""
+def _summed(seconds: tuple[float, ...]) -> tuple[float, Floats]:
+    """Returns the median of a cell's log seconds and the deviations from it."""
     logs = np.log(np.asarray(seconds, dtype=np.float64))
-    return float(np.median(logs)), _half_width(logs)
-
-
-def _half_width(logs: Floats) -> float:
-    """Returns the half width of a measured interval: noise falls with the root of the count."""
-    spread = float(logs.std()) if len(logs) > 1 else 0.0
-    root = math.sqrt(len(logs))
-    return max(0.02, 0.10 / root, 2 * spread / root)
+    value = float(np.median(logs))
+    return value, logs - value

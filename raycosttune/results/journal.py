@@ -92,6 +92,21 @@ def read_journal(path: Path) -> list[Row]:
     return [row for _, row in rows]
 
 
+def kept_aside(path: Path) -> Path:
+    """Moves a file to a free name beside it and returns that name.
+
+    Where it can't be moved it stays, and its own name is returned.
+    """
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.kept-{number}")
+        try:
+            if not aside.exists():
+                return path.rename(aside)
+        except OSError:
+            break
+    return path
+
+
 def _say_damaged(path: Path, lines: Sequence[int], *, is_all: bool) -> None:
     rule = "a journal's line must be a JSON object with a `row`"
     if is_all:

@@ -1,5 +1,6 @@
 """Measures a run of Ray Train: what each report cost, start-up apart, restarts counted."""
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,14 +8,20 @@ from typing import Any
 
 from raycosttune.core.observation import Report
 from raycosttune.core.value import read_number
-from raycosttune.results.journal import Journal, read_journal
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_run_reports
-from raycosttune.results.rows import run_header_row, run_report_row
+from raycosttune.results.rows import Row, run_header_row, run_report_row
 from raycosttune.train import keys
+
+logger = logging.getLogger(__name__)
 
 
 class Meter:
     """Measures a run from the request for its workers, and writes the run's own journal.
+
+    A journal that can't be read is kept under another name; one that can't be written leaves
+    its rows unwritten. The run is measured all the same.
 
     Args:
         trial_id: The trial.
@@ -26,29 +33,31 @@ class Meter:
         self, trial_id: str, journal: Path, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._trial_id = trial_id
+        self._path = journal
         self._journal = Journal(journal)
         self._clock = clock
         self._attempt = 0
         self._index = 0
         self._epoch = 0.0
         self._safe_epoch = 0.0
-        self._requested_at = 0.0
+        self._requested_at: float | None = None
         self._paid_until: float | None = None
         self._startup_seconds = 0.0
 
     def request(self) -> None:
         """Notes that workers are asked for: a start of the run begins."""
         now = self._clock()
+        self._requested_at = now
         if self._paid_until is None:
             self._paid_until = now
             self._look_back()
         self._attempt += 1
         self._epoch = self._safe_epoch
-        self._requested_at = now
 
     def begin_training(self) -> None:
         """Notes that the workers enter the training function."""
-        self._startup_seconds = self._clock() - self._requested_at
+        now = self._clock()
+        self._startup_seconds = now - (now if self._requested_at is None else self._requested_at)
 
     def report(self, metrics: Mapping[str, Any], checkpoint: str | None) -> dict[str, Any]:
         """Measures one report and writes it down.
@@ -87,11 +96,23 @@ class Meter:
 
     def _look_back(self) -> None:
         """Reads how often the trial has started, and how far its last checkpoint was."""
-        path = self._journal.path
-        rows = [] if path is None else read_journal(path)
+        rows = self._read()
         if not rows:
             self._journal.append(run_header_row(self._trial_id))
         for report in read_run_reports(rows, ""):
             self._attempt = max(self._attempt, report.attempt)
             if report.checkpoint is not None:
                 self._safe_epoch = report.epoch
+
+    def _read(self) -> list[Row]:
+        try:
+            return read_journal(self._path)
+        except (InvalidStateError, OSError) as error:
+            logger.warning(
+                "the run's own journal can't be read (%s). It is kept as %s; the starts of %s "
+                "are counted anew.",
+                error,
+                kept_aside(self._path),
+                self._trial_id,
+            )
+            return []

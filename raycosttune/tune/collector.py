@@ -33,6 +33,7 @@ class Collector:
         self._sweep_until = 0.0
         self._thread: threading.Thread | None = None
         self._is_broken = False
+        self._is_watching = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves this process's clock and thread out of a pickle."""
@@ -50,8 +51,9 @@ class Collector:
         if not ray.is_initialized():
             return 0
         try:
-            groups = orphaned_groups()
-            for group in groups:
+            groups = job_groups()
+            orphans = [group for group, is_orphaned in groups if is_orphaned]
+            for group in orphans:
                 ray.util.remove_placement_group(group)
         except Exception as error:  # noqa: BLE001 - private tables of Ray, any release may change
             if not self._is_broken:
@@ -63,7 +65,9 @@ class Collector:
                 )
             self._is_broken = True
             return 0
-        return len(groups)
+        if self._is_watching and groups:
+            self._sweep_until = time.monotonic() + AFTER_STOP_SECONDS
+        return len(orphans)
 
     def sweep_after_stop(self) -> None:
         """Sweeps often for a while, in the background, as the stopped actors die.
@@ -76,15 +80,27 @@ class Collector:
         self._thread = threading.Thread(target=self._sweep_for_a_while, daemon=True)
         self._thread.start()
 
+    def watch(self) -> None:
+        """Sweeps in the background until this job has had no group for a while.
+
+        Where Tune itself stops a trial nobody hears of it, and a group may outlive the sweep.
+        """
+        self._is_watching = True
+        self.sweep_after_stop()
+
     def _sweep_for_a_while(self) -> None:
+        pause = EVERY_SECONDS if self._is_watching else AFTER_STOP_EVERY_SECONDS
         while time.monotonic() < self._sweep_until and ray.is_initialized():
-            time.sleep(AFTER_STOP_EVERY_SECONDS)
+            time.sleep(pause)
             if not self._is_broken:
                 self.sweep()
 
 
-def orphaned_groups() -> list[PlacementGroup]:
-    """Lists the placement groups of this job whose creating actor is dead."""
+WATCH = Collector()
+
+
+def job_groups() -> list[tuple[PlacementGroup, bool]]:
+    """Lists this job's placement groups, and whether the actor that made one is dead."""
     from ray._private.state import state  # noqa: PLC0415 - private, so read only when used
     from ray._raylet import PlacementGroupID  # noqa: PLC0415
     from ray.core.generated import gcs_pb2  # noqa: PLC0415
@@ -92,18 +108,18 @@ def orphaned_groups() -> list[PlacementGroup]:
     tables: Any = gcs_pb2  # generated, so untyped
     accessor = state._connect_and_get_accessor()  # noqa: SLF001
     job = bytes.fromhex(ray.get_runtime_context().get_job_id())
-    orphans = []
+    groups = []
     for raw in accessor.get_placement_group_table():
         group = tables.PlacementGroupTableData.FromString(raw)
-        creator = group.creator_actor_id
         if group.state == tables.PlacementGroupTableData.REMOVED:
             continue
         if group.is_detached or group.creator_job_id != job:
             continue
-        if not creator or set(creator) == {NO_CREATOR}:
-            continue
-        info = accessor.get_actor_info(ray.ActorID(creator))
-        is_dead = group.creator_actor_dead or info is None
-        if is_dead or tables.ActorTableData.FromString(info).state == tables.ActorTableData.DEAD:
-            orphans.append(PlacementGroup(PlacementGroupID(group.placement_group_id)))
-    return orphans
+        creator, is_dead = group.creator_actor_id, False
+        if creator and set(creator) != {NO_CREATOR}:
+            info = accessor.get_actor_info(ray.ActorID(creator))
+            is_dead = group.creator_actor_dead or info is None
+            dead = tables.ActorTableData.DEAD
+            is_dead = is_dead or tables.ActorTableData.FromString(info).state == dead
+        groups.append((PlacementGroup(PlacementGroupID(group.placement_group_id)), is_dead))
+    return groups

@@ -7,7 +7,7 @@ from pathlib import Path
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
-from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import merge_rows, read_names, read_run_reports
 from raycosttune.results.rows import (
     Row,
@@ -127,21 +127,6 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
             aside,
         )
         return []
-
-
-def kept_aside(path: Path) -> Path:
-    """Moves a file to a free name beside it and returns that name.
-
-    Where it can't be moved it stays, and its own name is returned.
-    """
-    for number in range(1, 1000):
-        aside = path.with_name(f"{path.name}.kept-{number}")
-        if not aside.exists():
-            try:
-                return path.rename(aside)
-            except OSError:
-                break
-    return path
 
 
 def _everything(session: Session) -> Iterator[Row]:

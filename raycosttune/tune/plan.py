@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field, fields
 
-from raycosttune.core.plan import Plan
-from raycosttune.tune.convert import Config
+from raycosttune.core.decision import Run
+from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.tune.convert import Config, merged
+from raycosttune.tune.sweep import Sweep
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,25 @@ class TunePlan(Plan):
     config: Config = field(default_factory=dict)
 
 
-def with_config(plan: Plan, config: Config) -> TunePlan:
-    """Returns the plan together with the config that starts it."""
-    return TunePlan(**{item.name: getattr(plan, item.name) for item in fields(plan)}, config=config)
+def plan_of(sweep: Sweep, *, has_constants: bool) -> TunePlan | NoPlan:
+    """Returns the plan of a sweep together with the config that starts it.
+
+    Args:
+        sweep: The sweep.
+        has_constants: Whether the search, not Tune, holds the space's constants.
+    """
+    plan = sweep.session.plan()
+    if isinstance(plan, NoPlan):
+        return plan
+    base = sweep.configs.get(plan.trial_id, sweep.params.constants)
+    run = Run(plan.allocation, plan.recipe, "it is planned")
+    searched = config_of(sweep, run, has_constants=has_constants)
+    known = {item.name: getattr(plan, item.name) for item in fields(plan)}
+    return TunePlan(**known, config=merged(base, searched))
+
+
+def config_of(sweep: Sweep, run: Run, *, has_constants: bool) -> Config:
+    """Returns the config of a run, with the constants where the search holds them."""
+    params, batch = sweep.params, sweep.session.space.user_batch(run.allocation)
+    searched = params.config(run.allocation.workers, batch, run.recipe)
+    return merged(params.constants, searched) if has_constants else searched

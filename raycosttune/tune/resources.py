@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ray.tune import PlacementGroupFactory
+from ray.util.placement_group import PlacementGroup
 
 from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
+from raycosttune.tune.collector import WATCH
 
 # One byte: Tune refuses a driver that asks for nothing, and a hundredth of a CPU would cost
 # a worker on a node whose CPUs are a multiple of the worker's.
@@ -32,6 +34,12 @@ class DriverResources(PlacementGroupFactory):
         super().__init__([dict(DRIVER)])
         self.resources_per_worker = dict(resources_per_worker)
         self.workers_key = workers_key
+
+    def to_placement_group(self) -> PlacementGroup:
+        """Reserves for a driver, and watches from here on that its workers don't outlive it."""
+        WATCH.watch()
+        group: PlacementGroup = super().to_placement_group()  # type: ignore[no-untyped-call]
+        return group
 
 
 class WorkerResources(PlacementGroupFactory):
@@ -87,27 +95,28 @@ def check_workers_key(trainable: str, search: str) -> None:
         raise InvalidTrainableError(msg)
 
 
-def read_resources(resources: object) -> dict[str, float]:
-    """Returns what a worker needs as a dict of numbers, one CPU for None.
+def read_resources(resources: object, *, use_gpu: bool = False) -> dict[str, float]:
+    """Returns what a worker needs: one CPU, with `use_gpu` one GPU, and what is given over it.
 
     Raises:
-        InvalidSpaceError: If it is no mapping of names to numbers of at least 0, one of them
-            above 0.
+        InvalidSpaceError: If it is no mapping of names to numbers of at least 0, or nothing
+            is above 0.
     """
-    if resources is None:
-        return {"CPU": 1.0}
+    default = {"CPU": 1.0, **({"GPU": 1.0} if use_gpu else {})}
+    given = {} if resources is None else resources
     known: dict[str, float] = {}
-    if isinstance(resources, Mapping):
-        amounts = {name: read_real(amount) for name, amount in resources.items()}
+    if isinstance(given, Mapping):
+        amounts = {name: read_real(amount) for name, amount in given.items()}
         known = {
             name: amount
             for name, amount in amounts.items()
             if isinstance(name, str) and amount is not None and amount >= 0
         }
-    if not isinstance(resources, Mapping) or len(known) < len(resources) or not any(known.values()):
+    needed = {**default, **known}
+    if not isinstance(given, Mapping) or len(known) < len(given) or not any(needed.values()):
         msg = (
             "resources_per_worker must map names to numbers of at least 0, one of them above 0, "
             f'got {resources!r}. Write {{"CPU": 1}}.'
         )
         raise InvalidSpaceError(msg)
-    return known
+    return needed

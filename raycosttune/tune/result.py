@@ -13,7 +13,11 @@ from raycosttune.train import keys
 Result = Mapping[str, Any]
 TRAINING_ITERATION = "training_iteration"
 TIME_THIS_ITER_S = "time_this_iter_s"
-METERED = (keys.SECONDS, keys.STARTUP_SECONDS, keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT)
+ITERATIONS_SINCE_RESTORE = "iterations_since_restore"
+METERED = (
+    *(keys.SECONDS, keys.ITERATION_SECONDS, keys.STARTUP_SECONDS),
+    *(keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT),
+)
 
 
 @dataclass
@@ -22,11 +26,12 @@ class Attempt:
 
     Attributes:
         number: Start number that the next report gets, where the run is not metered.
-        iteration: Tune's training_iteration of the last result, 0 before the first.
+        iteration: Tune's number of the last result of this start, 0 before the first.
         heard_at: Clock reading at the last sign of the trial, None while it isn't running.
         unpaid_seconds: Wall time that no report has covered yet.
         index: Number of the last metered report of this start.
         offset: What to add to the run's own attempt number, None before the first report.
+        before: Results of earlier starts that Tune counts too, None before the first report.
     """
 
     number: int = 1
@@ -35,13 +40,14 @@ class Attempt:
     unpaid_seconds: float = 0.0
     index: int = 0
     offset: int | None = None
+    before: int | None = None
 
 
 class ResultReader:
     """Turns a trial's results into reports, across restarts.
 
-    Tune counts `training_iteration` from 1 again after a restart, so the start number is
-    kept here; a metered run brings its own.
+    Tune numbers results from 1 again after a restart, so the start number is kept here; a
+    metered run brings its own.
     """
 
     def __init__(self) -> None:
@@ -54,6 +60,12 @@ class ResultReader:
         number = record.reports[-1].attempt + 1 if record.reports else 1
         unpaid = before.unpaid_seconds + self.seconds_since(record.trial_id, now)
         self._attempts[record.trial_id] = Attempt(number, heard_at=now, unpaid_seconds=unpaid)
+
+    def wait(self, trial_id: str, now: float) -> None:
+        """Notes that a trial is not running yet, as others hold its workers."""
+        known = self._attempt(trial_id)
+        if known.iteration == 0 and known.heard_at is not None:
+            known.heard_at = now
 
     def pause(self, trial_id: str, now: float) -> None:
         """Notes that a trial has stopped running; time stops counting."""
@@ -75,7 +87,7 @@ class ResultReader:
 
         At the end Tune hands out the last result again, even one of an earlier start.
         """
-        iteration = _whole(result.get(TRAINING_ITERATION))
+        iteration = _iteration(result)
         known = self._attempt(record.trial_id)
         if known.iteration == 0 and record.reports and result.get("done"):
             return record.reports[-1].epoch == self._epoch(result)
@@ -104,10 +116,13 @@ class ResultReader:
 
         Returns:
             The report; its value is None where the metric is missing or no number, its
-            epoch is Tune's iteration where none was reported.
+            epoch is Tune's iteration where none was reported. The first report of a start
+            that isn't metered is charged from the request for its workers: what the function
+            itself did not take is start-up.
         """
         known = self._attempt(trial_id)
-        iteration = _whole(result.get(TRAINING_ITERATION))
+        iteration, waited = _iteration(result), 0.0
+        seconds = max(read_amount(_seconds(result)) or 0.0, 0.0)
         if keys.ATTEMPT in result:
             own = max(_whole(result[keys.ATTEMPT]), 1)
             if known.offset is None:
@@ -116,17 +131,21 @@ class ResultReader:
             known.index = _whole(result.get(keys.INDEX))
         else:
             if iteration < known.iteration:
-                known.number += 1
+                known.number, known.before = known.number + 1, None
+            if known.iteration == 0:
+                waited = max(self.seconds_since(trial_id, now) - seconds, 0.0)
             number = known.number
         known.iteration = iteration
-        seconds = read_amount(result.get(keys.SECONDS, result.get(TIME_THIS_ITER_S))) or 0.0
+        if known.before is None:
+            counted = _whole(result.get(TRAINING_ITERATION)) - iteration
+            known.before = max(counted, 0) if number > 1 else 0
         unpaid, known.unpaid_seconds, known.heard_at = known.unpaid_seconds, 0.0, now
         path = result.get(keys.CHECKPOINT)
         return Report(
-            epoch=self._epoch(result),
+            epoch=self._epoch(result, known.before),
             value=read_number(result.get(metric)),
-            seconds=max(seconds, 0.0) + unpaid,
-            startup_seconds=read_number(result.get(keys.STARTUP_SECONDS)) or 0.0,
+            seconds=seconds + waited + unpaid,
+            startup_seconds=waited + (read_number(result.get(keys.STARTUP_SECONDS)) or 0.0),
             attempt=number,
             checkpoint=path if isinstance(path, str) else checkpoint,
         )
@@ -139,9 +158,13 @@ class ResultReader:
         """Keeps the seconds of a report that repeats an epoch for the next one."""
         self._attempt(trial_id).unpaid_seconds += seconds
 
-    def _epoch(self, result: Result) -> float:
+    def _epoch(self, result: Result, before: int | None = None) -> float:
         epoch = read_amount(result.get("epoch"))
-        return float(_whole(result.get(TRAINING_ITERATION))) if epoch is None else epoch
+        if epoch is not None:
+            return epoch
+        if before is None or ITERATIONS_SINCE_RESTORE not in result:
+            return float(_whole(result.get(TRAINING_ITERATION)))
+        return float(before + _iteration(result))
 
     def _attempt(self, trial_id: str) -> Attempt:
         return self._attempts.setdefault(trial_id, Attempt())
@@ -151,6 +174,16 @@ def reported_names(result: Result) -> list[str]:
     """Lists what the loop itself reported, without what Tune and the metering add."""
     added = {*AUTO_RESULT_KEYS, *METERED, "done", "trial_id", "experiment_tag"}
     return sorted(name for name in result if name not in added and not name.startswith("config/"))
+
+
+def _iteration(result: Result) -> int:
+    """Returns Tune's own number of a result: a loop may report a training_iteration itself."""
+    return _whole(result.get(ITERATIONS_SINCE_RESTORE, result.get(TRAINING_ITERATION)))
+
+
+def _seconds(result: Result) -> object:
+    names = (keys.SECONDS, keys.ITERATION_SECONDS, TIME_THIS_ITER_S)
+    return next((result[name] for name in names if name in result), None)
 
 
 def _whole(value: object) -> int:

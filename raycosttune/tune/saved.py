@@ -11,9 +11,9 @@ from typing import Any
 from raycosttune.core.goal import Goal
 from raycosttune.core.state import VERSION, check_version
 from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import kept_aside
 from raycosttune.tune.convert import ParamSpace
 from raycosttune.tune.domain import read_space, space_state
-from raycosttune.tune.ledger import kept_aside
 from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)

@@ -1,6 +1,7 @@
 """The scheduler that stops trials at the target, and where they can't win any more."""
 
 import logging
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources
 from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.sweep import Sweep
 from raycosttune.tune.wrapper import unwrapped
 
 logger = logging.getLogger(__name__)
@@ -102,9 +104,14 @@ class CostAwareScheduler(TrialScheduler):
         """See ray.tune.schedulers.TrialScheduler.choose_trial_to_run."""
         self._collector.sweep_if_due()
         sweep = _search(tune_controller).sweep
-        for trial in list(tune_controller.get_live_trials()):
+        live = list(tune_controller.get_live_trials())
+        held = sum(_workers(sweep, trial) for trial in live if trial.status == Trial.RUNNING)
+        most = sweep.session.space.max_workers or math.inf
+        for trial in live:
             if trial.status != Trial.PENDING:
                 continue
+            if held and held + _workers(sweep, trial) > most:
+                sweep.note_waiting(trial.trial_id)
             record = sweep.record(trial.trial_id)
             if record is None:
                 continue
@@ -131,6 +138,11 @@ def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
         )
         raise InvalidTrainableError(msg)
     return search
+
+
+def _workers(sweep: Sweep, trial: Trial) -> int:
+    record = sweep.record(trial.trial_id)
+    return 0 if record is None else record.allocation.workers
 
 
 def _config(tune_controller: Any, trial: Trial) -> Mapping[str, Any]:  # noqa: ANN401 - a proxy

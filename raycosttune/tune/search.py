@@ -14,19 +14,17 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.session import Session
-from raycosttune.errors import InvalidStateError
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
 from raycosttune.tune.convert import (
-    Config,
     ParamSpace,
     check_same_search,
-    merged,
     missing_space,
     read_param_space,
 )
-from raycosttune.tune.plan import TunePlan, with_config
+from raycosttune.tune.past import Past, not_begun, past_of
+from raycosttune.tune.plan import TunePlan, config_of, plan_of
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
 from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
 from raycosttune.tune.setup import (
@@ -37,7 +35,7 @@ from raycosttune.tune.setup import (
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
-from raycosttune.tune.wrapper import searcher_of, unwrapped
+from raycosttune.tune.wrapper import search_in
 
 
 class CostAwareSearch(Searcher):
@@ -58,8 +56,8 @@ class CostAwareSearch(Searcher):
         divisible: Whether a batch must split evenly over the workers.
         min_local_batch: Smallest share of a worker.
         max_local_batch: Largest share of a worker.
-        resources_per_worker: What each worker needs, {"CPU": 1} by default; the trainables
-            of this package bring their own.
+        resources_per_worker: What each worker needs beside or instead of one CPU; the
+            trainables of this package bring their own.
         learning_rate: How the learning rate follows the batch.
         sampler: Makes an Optuna sampler from a seed; it must be picklable.
         max_concurrent: Most trials that run at once.
@@ -114,6 +112,7 @@ class CostAwareSearch(Searcher):
         self._sweep: Sweep | None = None
         self._admission = Admission()
         self._saved: Saved | None = None
+        self.past: Past | None = None
         self._is_restored = False
         allow_missing_metrics()
 
@@ -158,34 +157,40 @@ class CostAwareSearch(Searcher):
 
     def plan(self) -> TunePlan | NoPlan:
         """Returns the best configuration so far, ready to be run; see Session.plan."""
-        plan = self.session.plan()
-        if isinstance(plan, NoPlan):
-            return plan
-        base = self.sweep.configs.get(plan.trial_id, self.params.constants)
-        searched = self._config(Run(plan.allocation, plan.recipe, "it is planned"))
-        return with_config(plan, merged(base, searched))
+        return plan_of(self._seen("plan"), has_constants=self._owns_space)
 
     def estimate(self) -> Estimate:
-        """Returns what the sweep is likely to cost, and at worst; see Session.estimate."""
-        return self.session.estimate()
+        """Returns what the sweep costs: spent, likely to come, and at most; see Estimate."""
+        return self._seen("estimate").session.estimate()
 
     def explain(self) -> str:
         """Says what was tried and why the search goes on or ended."""
-        return self.session.explain()
+        return self._seen("explain").session.explain()
 
     @classmethod
     def of(cls, tuner: ray.tune.Tuner) -> Self:
-        """Returns the search inside a tuner, as after `Tuner.restore`.
+        """Returns the search inside a tuner; that of a restored one knows the run so far.
 
         Raises:
             InvalidStateError: If the tuner holds no search of this kind.
         """
-        held = searcher_of(tuner)
-        search = unwrapped(held, cls)
-        if search is None:
-            msg = f"a tuner must hold a {cls.__name__}, got {type(held).__name__}"
-            raise InvalidStateError(msg)
+        search = search_in(tuner, cls)
+        search.past = past_of(tuner)
         return search
+
+    def _seen(self, what: str) -> Sweep:
+        """Returns the sweep to tell of: the one under way, or the one that is to go on.
+
+        Raises:
+            InvalidStateError: If nothing has run and nothing is saved.
+        """
+        if self._sweep is None and self._saved is None:
+            seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
+            if isinstance(seen, Sweep):
+                return seen
+            if self._params is None or self.goal.metric is None or self.goal.mode is None:
+                raise not_begun(what)
+        return self.sweep
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: Mapping[str, Any], **spec: object
@@ -292,9 +297,4 @@ class CostAwareSearch(Searcher):
         answer = self.session.ask(record_id)
         assert isinstance(answer, Run)  # noqa: S101 - the session knows the trial
         self.sweep.start(trial_id, record_id)
-        return self._config(answer)
-
-    def _config(self, run: Run) -> Config:
-        batch = self.session.space.user_batch(run.allocation)
-        searched = self.params.config(run.allocation.workers, batch, run.recipe)
-        return merged(self.params.constants, searched) if self._owns_space else searched
+        return config_of(self.sweep, answer, has_constants=self._owns_space)

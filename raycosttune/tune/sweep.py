@@ -172,6 +172,12 @@ class Sweep:
             self._errors[record.trial_id] = text
             self._reader.pause(record.trial_id, time.monotonic())
 
+    def note_waiting(self, trial_id: str) -> None:
+        """Notes that a trial waits for workers that others hold: nothing is paid for that."""
+        record = self.record(trial_id)
+        if record is not None:
+            self._reader.wait(record.trial_id, time.monotonic())
+
     def note_removed(self, trial_id: str) -> None:
         """Notes that a trial ends before it ran again: nothing was paid for the wait."""
         record = self.record(trial_id)

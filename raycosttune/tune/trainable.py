@@ -20,6 +20,7 @@ from raycosttune.tune.resources import (
     read_resources,
     workers_in,
 )
+from raycosttune.tune.stopwatch import timed_reports
 
 if TYPE_CHECKING:
     from ray.train import CheckpointConfig, FailureConfig
@@ -52,8 +53,8 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     Args:
         train_loop: The loop, as `TorchTrainer` takes it; it reports the goal's metric and
             `epoch` by `ray.train.report`.
-        resources_per_worker: What a worker needs; one CPU by default, and one GPU with
-            `use_gpu`.
+        resources_per_worker: What a worker needs beside or instead of one CPU, and one GPU
+            with `use_gpu`: {"CPU": 0} leaves the CPU out.
         use_gpu: Whether workers train on a GPU.
         callbacks: Further callbacks of the run.
         storage_path: Where runs keep checkpoints; inside the experiment's folder by default.
@@ -70,9 +71,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         InvalidSpaceError: If `resources_per_worker` is unusable.
     """
     _check_function("torch_trainable", train_loop)
-    default = {"CPU": 1.0, **({"GPU": 1.0} if use_gpu else {})}
-    given: object = {} if resources_per_worker is None else resources_per_worker
-    resources = read_resources({**default, **given} if isinstance(given, Mapping) else given)
+    resources = read_resources(resources_per_worker, use_gpu=use_gpu)
 
     def run_training(config: Config) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
@@ -130,7 +129,8 @@ def function_trainable(
     Args:
         function: Takes a config, starts what workers it likes, and reports the goal's metric
             and `epoch` by `ray.tune.report`.
-        resources_per_worker: What a worker needs; one CPU by default.
+        resources_per_worker: What a worker needs beside or instead of one CPU: {"GPU": 1}
+            asks for both, {"CPU": 0, "GPU": 1} for a GPU alone.
         workers_key: Key of the worker count in the config, nested with "/".
 
     Returns:
@@ -144,7 +144,8 @@ def function_trainable(
     resources = read_resources(resources_per_worker)
 
     def run_function(config: Config) -> object:
-        return function(config)
+        with timed_reports():
+            return function(config)
 
     def reserve(config: Config) -> WorkerResources:
         return WorkerResources(workers_in(config, workers_key), resources, workers_key)

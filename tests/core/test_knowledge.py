@@ -56,8 +56,9 @@ def test_on_a_whole_table_the_incumbent_is_the_cheapest_cell_by_the_deadline(
     assert known.incumbent is not None
     chosen = known.incumbent.allocation
     assert chosen in within
-    assert cost(chosen, job.seconds(chosen)) <= oracle * 1.005
-    assert known.incumbent.cost.mid == pytest.approx(oracle, rel=5e-3)
+    # What a single epoch shows may be off by its noise, at most this half width.
+    assert cost(chosen, job.seconds(chosen)) <= oracle * math.exp(2 * 0.10)
+    assert known.incumbent.cost.mid == pytest.approx(oracle, rel=math.expm1(0.10))
 
 
 @SMALL

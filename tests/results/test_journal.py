@@ -13,7 +13,7 @@ from raycosttune.core.observation import EndCause, Ended, Observation, Report, T
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
-from raycosttune.results.journal import Journal, read_journal
+from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_names, read_trials
 from raycosttune.results.rows import (
     asked_row,
@@ -195,3 +195,12 @@ def test_trials_are_rebuilt_from_rows_whatever_repeats() -> None:
     assert trials["a"].reports == [report]
     assert trials["a"].ended == end
     assert read_names(rows) == {"z": "a"}
+
+
+def test_files_are_kept_under_free_names(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    for number in (1, 2):
+        path.write_text(str(number))
+        assert kept_aside(path) == tmp_path / f"state.json.kept-{number}"
+    assert kept_aside(path) == path
+    assert not path.exists()

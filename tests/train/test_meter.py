@@ -1,4 +1,9 @@
+import logging
+import os
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import read_run_report
@@ -89,3 +94,48 @@ def test_each_report_is_in_the_run_s_own_journal(tmp_path: Path) -> None:
     report = read_run_report(row, "accuracy")
     assert (report.epoch, report.value, report.seconds) == (1.0, 0.25, 3.0)
     assert (report.startup_seconds, report.checkpoint) == (1.0, "/checkpoint/1")
+
+
+def write_damage(path: Path) -> None:
+    path.write_text("no JSON\n[]\n")
+
+
+def write_version(path: Path) -> None:
+    path.write_text('{"row": "header", "version": 99}\n')
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [write_damage, write_version, os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("is_movable", [True, False])
+def test_a_journal_that_cannot_be_read_does_no_harm_to_the_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    make: Callable[[Path], None],
+    *,
+    is_movable: bool,
+) -> None:
+    def refuse(_: Path, target: Path) -> Path:
+        raise OSError(target)
+
+    path, clock = tmp_path / "a.jsonl", Clock()
+    make(path)
+    if not is_movable:
+        monkeypatch.setattr(Path, "rename", refuse)
+    meter = Meter("a", path, clock)
+    with caplog.at_level(logging.WARNING):
+        start(meter, clock, 8.0)
+    clock.now += 2.0
+    told = meter.report({"accuracy": 0.5}, None)
+    assert (told[keys.SECONDS], told[keys.STARTUP_SECONDS]) == (10.0, 8.0)
+    assert (told[keys.ATTEMPT], told["epoch"]) == (1, 1)
+    assert "can't be read" in caplog.text
+    if is_movable:
+        assert (tmp_path / "a.jsonl.kept-1").exists()
+        assert [row["row"] for row in read_journal(path)] == ["header", "report"]
+
+
+def test_a_start_that_nobody_saw_begin_has_no_start_up(tmp_path: Path) -> None:
+    meter = Meter("a", tmp_path / "a.jsonl", Clock())
+    meter.begin_training()
+    assert meter.report({}, None)[keys.STARTUP_SECONDS] == 0.0

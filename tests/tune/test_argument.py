@@ -25,7 +25,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "batch_key": (None, 3),
     "resources_per_worker": (
         *({"CPU": amount} for amount in (0, -1, "1", None, True, math.nan, math.inf)),
-        *({}, "CPU", [1], [], 3, 0, {1: 1}),
+        *("CPU", [1], [], 3, 0, {1: 1}),
     ),
 }
 

@@ -5,7 +5,7 @@ import pytest
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.results.journal import read_journal
-from raycosttune.tune.ledger import Ledger, kept_aside, run_journal
+from raycosttune.tune.ledger import Ledger, run_journal
 from tests.tune.fakes import GOAL
 
 
@@ -47,12 +47,3 @@ def test_an_unreadable_run_journal_holds_nothing(
     path.mkdir()
     assert ledger.run_reports("a", "accuracy") == []
     assert "can't be read" in caplog.text
-
-
-def test_files_are_kept_under_free_names(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    for number in (1, 2):
-        path.write_text(str(number))
-        assert kept_aside(path) == tmp_path / f"state.json.kept-{number}"
-    assert kept_aside(path) == path
-    assert not path.exists()

@@ -60,6 +60,13 @@ def make_search(goal: Goal) -> CostAwareSearch:
     return CostAwareSearch(goal, cost=WorkerHours(), max_concurrent=2)
 
 
+def wait_for_two_workers() -> None:
+    deadline = time.monotonic() + 20
+    while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert ray.available_resources().get("CPU") == 2.0
+
+
 SPACE = {
     "num_workers": tune.choice([1, 2, 64]),
     "batch_size": tune.choice([32, 64]),
@@ -160,10 +167,48 @@ def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> N
         assert epochs == list(range(1, len(epochs) + 1))
         assert record.reports[0].startup_seconds > 0
         assert all(report.startup_seconds == 0 for report in record.reports[1:])
-    deadline = time.monotonic() + 20
-    while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert ray.available_resources().get("CPU") == 2.0
+    wait_for_two_workers()
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_a_run_that_tune_itself_stops_frees_its_workers(tmp_path: Path) -> None:
+    def loop(_: dict[str, Any]) -> None:
+        import ray.train  # noqa: PLC0415 - the loop runs in another process
+
+        for epoch in range(1, 600):
+            time.sleep(0.1)
+            ray.train.report({"accuracy": 0.1 * epoch, "epoch": epoch})
+
+    stop, folder = {"accuracy": 0.5}, str(tmp_path)
+    config = {"num_workers": 2, "batch_size": 64}
+    tune.run(torch_trainable(loop), config=config, stop=stop, storage_path=folder, verbose=0)
+    wait_for_two_workers()
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Path) -> None:
+    def odd(_: dict[str, Any]) -> None:
+        for epoch in range(1, 5):
+            time.sleep(0.2)
+            own = {"training_iteration": 0, "time_this_iter_s": 1e6, "timestamp": 1}
+            tune.report({"accuracy": 0.2 * epoch, **own})
+
+    search = make_search(Goal(metric="accuracy", mode="max", target=0.75, planned_runs=1))
+    tune.run(
+        function_trainable(odd),
+        config={"num_workers": 1, "batch_size": 32},
+        search_alg=search,
+        scheduler=CostAwareScheduler(),
+        num_samples=1,
+        storage_path=str(tmp_path),
+        verbose=0,
+    )
+    (record,) = search.session.records.values()
+    assert [report.epoch for report in record.reports] == [1.0, 2.0, 3.0, 4.0]
+    assert record.ended is not None
+    assert record.ended.cause is EndCause.REACHED
+    assert record.reports[0].startup_seconds > 0
+    assert all(0.2 <= report.training_seconds < 60 for report in record.reports)
 
 
 @pytest.mark.usefixtures("_ray_of_two_workers")

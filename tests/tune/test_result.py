@@ -1,5 +1,7 @@
 from typing import Any
 
+import pytest
+
 from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.train import keys
@@ -49,7 +51,7 @@ def test_time_that_no_report_covered_is_paid_by_the_next_one() -> None:
     reader.pause("a", 15.0)
     reader.begin(record, 100.0)
     report = reader.read("a", result(1), "loss", None, 104.0)
-    assert (report.attempt, report.seconds) == (2, 2.0 + 3.0)
+    assert (report.attempt, report.seconds) == (2, 3.0 + 4.0)
     assert reader.unpaid_seconds("a", 105.0) == 1.0
     reader.forget("a")
     assert reader.unpaid_seconds("a", 105.0) == 0.0
@@ -75,3 +77,58 @@ def test_a_negative_time_costs_nothing() -> None:
     reader = ResultReader()
     reader.begin(make_record(), 0.0)
     assert reader.read("a", result(1, time_this_iter_s=-1.0), "loss", None, 0.0).seconds == 0
+
+
+def test_a_start_is_charged_from_the_request_for_its_workers() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 10.0)
+    first = reader.read("a", result(1), "loss", None, 15.0)
+    assert (first.seconds, first.startup_seconds) == (5.0, 3.0)
+    second = reader.read("a", result(2), "loss", None, 19.0)
+    assert (second.seconds, second.startup_seconds) == (2.0, 0.0)
+
+
+def test_a_wait_for_workers_that_others_hold_is_free() -> None:
+    reader = ResultReader()
+    reader.wait("unknown", 1.0)
+    reader.begin(make_record(), 10.0)
+    reader.wait("a", 100.0)
+    assert reader.read("a", result(1), "loss", None, 103.0).seconds == 3.0
+    reader.wait("a", 200.0)
+    assert reader.unpaid_seconds("a", 201.0) == 98.0
+
+
+def test_the_time_of_a_metered_run_is_its_own_alone() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 10.0)
+    metered = {keys.SECONDS: 1.0, keys.ATTEMPT: 1, keys.INDEX: 1}
+    assert reader.read("a", result(1, **metered), "loss", None, 99.0).seconds == 1.0
+
+
+@pytest.mark.parametrize("own", [[0, 0, 0], [0, 1, 2], [1, 1, 2], [100, 200, 300], [None] * 3])
+def test_no_result_is_lost_to_an_iteration_that_the_loop_reports_itself(own: list[int]) -> None:
+    reader, record = ResultReader(), make_record()
+    reader.begin(record, 0.0)
+    for number, iteration in enumerate(own, 1):
+        told = result(iteration, iterations_since_restore=number)
+        assert not reader.is_repeated(record, told)
+        report = reader.read("a", told, "loss", None, 0.0)
+        assert (report.epoch, report.attempt) == (number, 1)
+        assert reader.is_repeated(record, told)
+
+
+def test_iterations_go_on_where_tune_counts_on_after_a_restart() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(1.0, 2.0), 0.0)
+    told = [result(3 + k, iterations_since_restore=1 + k) for k in range(2)]
+    assert [reader.read("a", row, "loss", None, 0.0).epoch for row in told] == [3.0, 4.0]
+    again = result(3, iterations_since_restore=1)
+    report = reader.read("a", again, "loss", None, 0.0)
+    assert (report.epoch, report.attempt) == (3.0, 3)
+
+
+def test_a_time_that_the_loop_reports_itself_is_not_believed() -> None:
+    reader = ResultReader()
+    reader.begin(make_record(), 0.0)
+    told = result(1, time_this_iter_s=1e6, **{keys.ITERATION_SECONDS: 2.0})
+    assert reader.read("a", told, "loss", None, 3.0).seconds == 3.0

@@ -1,4 +1,6 @@
 import logging
+import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from raycosttune.train import keys
 from raycosttune.tune.resources import DriverResources, WorkerResources
 from raycosttune.tune.scheduler import CostAwareScheduler
 from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.sweep import Sweep
 from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
 
 MEMORY = EndCause.OUT_OF_MEMORY
@@ -212,3 +215,37 @@ def test_a_scheduler_comes_back_from_a_pickle() -> None:
     again = cloudpickle.loads(cloudpickle.dumps(CostAwareScheduler()))
     assert again.set_search_properties("loss", "min", stop={}) is True
     assert again.debug_string()
+
+
+def test_a_trial_that_does_not_fit_beside_others_waits_for_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting: list[str] = []
+    monkeypatch.setattr(Sweep, "note_waiting", lambda _, trial_id: waiting.append(trial_id))
+    ray_tune = FakeTune(CostAwareSearch(GOAL, max_concurrent=4), tmp_path, SPACE)
+    first, second = ray_tune.suggest(), ray_tune.suggest()
+    session = session_of(ray_tune)
+    most = max(record.allocation.workers for record in session.live)
+    session.space = replace(session.space, max_workers=most)
+    ray_tune.start()
+    assert waiting == []
+    ray_tune.start()
+    assert waiting == [second.trial_id]
+    ray_tune.finish(first)
+    ray_tune.start()
+    assert waiting == [second.trial_id]
+
+
+def test_nothing_is_paid_for_a_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ray_tune = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    trial = ray_tune.suggest()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 100)
+    ray_tune.searcher.sweep.note_waiting(trial.trial_id)  # type: ignore[attr-defined]
+    ray_tune.searcher.sweep.note_waiting("unknown")  # type: ignore[attr-defined]
+    monkeypatch.setattr(time, "monotonic", lambda: now + 103)
+    ray_tune.start()
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    (report,) = session_of(ray_tune).records[trial.trial_id].reports
+    assert (report.seconds, report.startup_seconds) == (3.0, 2.0)

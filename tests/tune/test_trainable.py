@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from ray import cloudpickle
 
+from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
+from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.trainable import _wait_for_reports, function_trainable, torch_trainable
 
 
@@ -73,6 +75,33 @@ def test_a_config_without_the_worker_count_is_told(config: dict[str, Any]) -> No
 def test_unusable_resources_are_refused(make: Any, resources: object) -> None:
     with pytest.raises(InvalidSpaceError, match=r"resources_per_worker must map names"):
         make(loop, resources_per_worker=resources)
+
+
+@pytest.mark.parametrize(
+    ("given", "needed"),
+    [
+        (None, {"CPU": 1}),
+        ({}, {"CPU": 1}),
+        ({"GPU": 1}, {"CPU": 1, "GPU": 1}),
+        ({"CPU": 0, "GPU": 1}, {"CPU": 0, "GPU": 1}),
+        ({"memory": 10}, {"CPU": 1, "memory": 10}),
+    ],
+)
+def test_what_is_given_adds_to_one_cpu_everywhere(
+    given: dict[str, float] | None, needed: dict[str, float]
+) -> None:
+    train: Any = torch_trainable(loop, resources_per_worker=given)
+    plain: Any = function_trainable(loop, resources_per_worker=given)
+    search = CostAwareSearch(Goal(target=0.9), resources_per_worker=given)
+    assert train._resources.resources_per_worker == needed
+    assert plain._resources({"num_workers": 2}).resources_per_worker == needed
+    assert search._setup.resources_per_worker == needed
+
+
+@pytest.mark.parametrize("make", [torch_trainable, function_trainable])
+def test_a_worker_needs_something(make: Any) -> None:
+    with pytest.raises(InvalidSpaceError, match=r"one of them above 0, got \{'CPU': 0\}"):
+        make(loop, resources_per_worker={"CPU": 0})
 
 
 def test_a_worker_on_a_gpu_may_need_no_cpu() -> None:

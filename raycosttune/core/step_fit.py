@@ -1,0 +1,158 @@
+"""What a few measured cells say of log T everywhere: the law, and where it is off."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.space import Allocation
+from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD, Law, StepModel
+
+STEPS = 5
+MOST_SDS = 4.0
+# Deviations that a level may have, and the logs' mean and deviation before anything is seen.
+NOISES, NOISE_SD, NOISE_LOG_SD = np.geomspace(0.005, 0.3, 12), 0.05, 0.7
+MISFITS, MISFIT_SD, MISFIT_LOG_SD = np.geomspace(0.02, 0.4, 6), 0.07, 0.8
+RUN_SD = 0.01  # what no number of epochs averages out: another run, another machine
+SYNC_SD = 0.4  # placement and topology move an exchange by so much off its law
+REACH = np.log(2)  # grids come in doublings: a neighbour shares 1/e of a misfit
+OUTLYING = 2.0
+LEVEL_CELLS = 64
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Holds what was measured.
+
+    Attributes:
+        places: Places of the measured cells, shape (m,), m at least 1.
+        values: Their log seconds, shape (m,).
+        counts: How many samples each is worth, shape (m,).
+        squares: Squared deviations of samples within their cells, summed.
+        freedom: How many deviations these are worth.
+    """
+
+    places: Ints
+    values: Floats
+    counts: Floats
+    squares: float
+    freedom: int
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Is log T as it is known.
+
+    Attributes:
+        mean: Shape (cells,).
+        sd: Deviation of the true log T, shape (cells,).
+        noise: Deviation of the log of one sample.
+    """
+
+    mean: Floats
+    sd: Floats
+    noise: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Is what cells alone say.
+
+    Attributes:
+        model: The law over the cells.
+        near: How much of a misfit two cells share, shape (cells, cells).
+        near_workers: The same of their worker counts alone.
+    """
+
+    model: StepModel
+    near: Floats
+    near_workers: Floats
+
+    @classmethod
+    def of(cls, cells: Sequence[Allocation]) -> "Grid":
+        """Returns what some cells say."""
+        workers = np.log([cell.workers for cell in cells])
+        batches = np.log([cell.batch_size for cell in cells])
+        near_workers = np.exp(-np.abs(workers[:, None] - workers) / REACH)
+        near = near_workers * np.exp(-np.abs(batches[:, None] - batches) / REACH)
+        return cls(StepModel.of(cells), near, near_workers)
+
+    def prior(self) -> tuple[Floats, Floats]:
+        """Returns mean and deviation of log T, both of shape (cells,), up to a common scale."""
+        law = self.model.law(PRIOR_MEAN)
+        shape = law.slopes[:, 1:] * PRIOR_SD[1:]
+        variance = (shape**2).sum(axis=1) + (SYNC_SD * law.sync) ** 2 + MISFIT_SD**2
+        return law.values, np.sqrt(variance)
+
+
+def fit(grid: Grid, measured: Measured) -> Fitted:
+    """Fits the law, the misfit and the levels of noise and misfit.
+
+    The prior of log T is the law, its numbers Gaussian, plus a Gaussian process for what
+    the law misses and one for what it misses of the exchange, which depends on the
+    workers alone. Gauss-Newton steps find the most probable numbers; around them log T is
+    Gaussian. Both levels are averaged over a grid, weighted by prior and evidence, and a
+    cell that the others contradict by more than two deviations counts less.
+
+    Args:
+        grid: The cells.
+        measured: What was measured.
+
+    References:
+        Rasmussen & Williams 2006, sections 2.7 (a mean with Gaussian coefficients) and 5.4
+        (evidence).
+    """
+    places = measured.places
+    model, near = grid.model.at(places), grid.near[np.ix_(places, places)]
+    near_workers = grid.near_workers[np.ix_(places, places)]
+    start = PRIOR_MEAN.copy()
+    start[0] += np.median(measured.values - model.law(start).values)
+    free, doubt = start, 1 / measured.counts
+    for _ in range(STEPS):
+        at, law = free, model.law(free)
+        residual = measured.values - law.values + law.slopes @ (at - start)
+        smooth = _law_covariance(law, law, near_workers) + RUN_SD**2 * np.eye(len(places))
+        misfit, noise = _levels(smooth, near, residual, doubt, measured)
+        precision = np.linalg.inv(smooth + misfit * near + noise * np.diag(doubt))
+        pull = precision @ residual
+        free = start + PRIOR_SD**2 * (law.slopes.T @ pull)
+        free = at + np.clip(free - at, -PRIOR_SD, PRIOR_SD)
+        free = start + np.clip(free - start, -MOST_SDS * PRIOR_SD, MOST_SDS * PRIOR_SD)
+        off = np.abs(pull) / np.sqrt(np.diagonal(precision))  # from what the others predict
+        doubt = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, 1 / measured.counts)
+    whole = grid.model.law(at)
+    cross = _law_covariance(whole, law, grid.near_workers[:, places])
+    cross = cross + misfit * grid.near[:, places]
+    mean = whole.values + whole.slopes @ (start - at) + cross @ pull
+    own = ((whole.slopes * PRIOR_SD) ** 2).sum(axis=1) + (SYNC_SD * whole.sync) ** 2 + misfit
+    told = ((cross @ precision) * cross).sum(axis=1)
+    return Fitted(mean, np.sqrt(np.maximum(own - told, RUN_SD**2)), float(np.sqrt(noise)))
+
+
+def _law_covariance(one: Law, other: Law, near_workers: Floats) -> Floats:
+    """Returns the covariance of two sets of cells by the law, its exchange off by workers."""
+    numbers = (one.slopes * PRIOR_SD**2) @ other.slopes.T
+    exchange = SYNC_SD**2 * one.sync[:, None] * other.sync * near_workers
+    return np.asarray(numbers + exchange, dtype=np.float64)
+
+
+def _levels(
+    smooth: Floats, near: Floats, residual: Floats, doubt: Floats, measured: Measured
+) -> tuple[float, float]:
+    """Returns the variances of misfit and noise, averaged over their grid by the evidence."""
+    some = slice(None, None, -(-len(residual) // LEVEL_CELLS))
+    root = np.sqrt(doubt[some])
+    covariance = smooth[some, some] + (MISFITS**2)[:, None, None] * near[some, some]
+    # In units of the noise it is a multiple of one, and eigenvalues serve all its levels.
+    values, vectors = np.linalg.eigh(covariance / root[:, None] / root)
+    turned = (residual[some] / root) @ vectors
+    variances = np.maximum(values, 0)[:, None, :] + (NOISES**2)[:, None]
+    evidence = -0.5 * (turned[:, None, :] ** 2 / variances + np.log(variances)).sum(axis=2)
+    within = -measured.freedom * np.log(NOISES) - measured.squares / NOISES**2 / 2
+    prior_noise = -0.5 * (np.log(NOISES / NOISE_SD) / NOISE_LOG_SD) ** 2
+    prior_misfit = -0.5 * (np.log(MISFITS / MISFIT_SD) / MISFIT_LOG_SD) ** 2
+    log_weights = evidence + within + prior_noise + prior_misfit[:, None]
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    return float(weights.sum(axis=1) @ MISFITS**2), float(weights.sum(axis=0) @ NOISES**2)

@@ -1,0 +1,129 @@
+"""A sweep as its experiment's folder tells it, read before Tune goes on with it."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from raycosttune.core.goal import Goal
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import read_journal
+from raycosttune.results.replay import merge_rows, read_names
+from raycosttune.results.rows import Row
+from raycosttune.train.keys import FOLDER
+from raycosttune.tune.convert import Config, ParamSpace
+from raycosttune.tune.ledger import Ledger
+from raycosttune.tune.saved import Saved, read_saved
+from raycosttune.tune.setup import Setup, goal_with
+from raycosttune.tune.sweep import Sweep
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Past:
+    """Is what a restored tuner knows of the run that it will go on with.
+
+    Attributes:
+        folder: The experiment's folder, None where it isn't a local one.
+        configs: The config of each trial, by its id.
+    """
+
+    folder: Path | None
+    configs: Mapping[str, Config]
+
+    def sweep(self, goal: Goal, setup: Setup, params: ParamSpace | None) -> Sweep | None:
+        """Returns the sweep as it was left, None where too little of it is saved.
+
+        Nothing on disk is touched, and Tune's own restore later starts from the same files.
+
+        Raises:
+            InvalidStateError: If it ran on another cluster than is seen from here.
+        """
+        saved = None if self.folder is None else _newest(self.folder)
+        params = params or (None if saved is None else saved.params)
+        if self.folder is None or params is None or not self.configs:
+            return None
+        if saved is not None:
+            goal = goal_with(goal, saved.metric, saved.mode)
+        # A saved space is without its constants; every trial's config has them.
+        constants = params.constants or next(iter(self.configs.values()))
+        sweep = Sweep(setup.session(goal, params), replace(params, constants=constants))
+        rows = _rows(self.folder)
+        if saved is not None:
+            _load(saved, sweep)
+        merge_rows(sweep.session, rows, lambda r: params.holds(r.allocation, r.recipe))
+        ledger = Ledger()
+        ledger.experiment = self.folder
+        for known in sweep.session.records:
+            for report in ledger.run_reports(known, goal.metric or ""):
+                sweep.session.tell(known, report)
+        names = {**sweep.aliases, **read_names(rows)}
+        sweep.configs.update({names.get(name, name): c for name, c in self.configs.items()})
+        _check_cells(sweep)
+        return sweep
+
+
+def past_of(tuner: object) -> Past | None:
+    """Returns what a restored tuner knows, None of one that was never run."""
+    local: Any = getattr(tuner, "_local_tuner", None)
+    if not getattr(local, "_is_restored", False):
+        return None
+    run, analysis = local.get_run_config(), getattr(local, "_experiment_analysis", None)
+    folder = Path(str(run.storage_path)).expanduser() / str(run.name)
+    trials = getattr(analysis, "trials", None) or ()
+    return Past(
+        folder if folder.is_dir() else None, {trial.trial_id: trial.config for trial in trials}
+    )
+
+
+def not_begun(what: str) -> InvalidStateError:
+    """Returns the error of a search that is asked for results before it has run."""
+    msg = (
+        f"{what}() must be called once Tune has run, got a search without a trial. Call fit() "
+        "of its Tuner first, or tune.run; for an estimate before that give the space to "
+        "CostAwareSearch(space=...), and metric and mode to the Goal."
+    )
+    return InvalidStateError(msg)
+
+
+def _newest(folder: Path) -> Saved | None:
+    """Reads the state that Tune's own restore will take."""
+    path = max(folder.glob("searcher-state-*.pkl"), default=None)
+    if path is None:
+        return None
+    try:
+        return read_saved(path)
+    except (InvalidStateError, OSError) as error:
+        logger.warning("the saved search can't be read: %s", error)
+        return None
+
+
+def _load(saved: Saved, sweep: Sweep) -> None:
+    if saved.session is not None:
+        try:
+            sweep.session.load_state(saved.session)
+        except InvalidStateError as error:
+            logger.warning("the saved search can't be read: %s @ %s", error, saved.path)
+        else:
+            sweep.aliases.update(saved.aliases)
+
+
+def _rows(folder: Path) -> list[Row]:
+    try:
+        return read_journal(folder / FOLDER / "journal.jsonl")
+    except (InvalidStateError, OSError) as error:
+        logger.warning("the journal can't be read: %s", error)
+        return []
+
+
+def _check_cells(sweep: Sweep) -> None:
+    cells = sweep.session.space.cells
+    foreign = [r.allocation for r in sweep.session.records.values() if r.allocation not in cells]
+    if foreign:
+        msg = (
+            f"a restored sweep must be read on the cluster that it ran on, got a trial on "
+            f"{foreign[0]}, which doesn't exist here. Call fit() first, or connect by ray.init."
+        )
+        raise InvalidStateError(msg)

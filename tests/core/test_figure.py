@@ -1,0 +1,22 @@
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raycosttune.core.figure import told_apart
+
+
+@given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=4))
+def test_unequal_numbers_never_look_equal(values: list[float]) -> None:
+    assert len(set(told_apart(*values))) == len(set(values))
+
+
+def test_three_digits_are_written_where_they_suffice() -> None:
+    assert told_apart(0.001442, 0.001451) == ("0.00144", "0.00145")
+    assert told_apart(0.0014419, 0.0014421) == ("0.0014419", "0.0014421")
+    assert told_apart(1234.5, 1234.5) == ("1.23e+03", "1.23e+03")
+    assert told_apart(100001.0, 100002.0, digits=6) == ("100001", "100002")
+
+
+def test_what_is_no_number_is_written_too() -> None:
+    assert told_apart(math.nan, float("nan")) == ("nan", "nan")
