@@ -12,12 +12,19 @@ import click
 
 from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError, WorkerHours
 from raycosttune.core.cost import CostMetric, check_cost_metric
+from raycosttune.core.figure import counted, described
 
 COSTS: dict[str, type[NodeHours | WorkerHours]] = {
     "node-hours": NodeHours,
     "worker-hours": WorkerHours,
 }
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
+SWEEP_S_OWN = "Left out, it is the recorded sweep's."
+# Those of raycosttune.simulate.policies, which takes seconds to import.
+POLICIES = """\b
+Policies: ours, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
+flaml, zeus@WORKERS, liang2022, liang2022-local, workers-then-batch,
+batch-then-workers, linear-scaling, pollux."""
 REPLAYED = "replayed: only cells that the sweep measured, at each batch's best recipe"
 
 
@@ -27,15 +34,21 @@ def main() -> None:
     """Finds the workers and the batch that train to a target for the least cost."""
 
 
-@main.command("simulate")
+@main.command("simulate", epilog=POLICIES)
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.option("--workload", help="Job in a folder of traces; left out, SOURCE is a sweep of yours.")
 @click.option("--device", default=None, help="Start of the device's name in the traces.")
 @click.option("--metric", default=None, help="Name of the metric in the traces.")
-@click.option("--mode", type=click.Choice(["max", "min"]), default=None)
-@click.option("--target", type=float, default=None, help="Value that a run must reach.")
-@click.option("--deadline", type=float, default=None, help="Limit of one run, seconds.")
-@click.option("--planned-runs", type=int, default=None, help="How often the training will run.")
+@click.option("--mode", type=click.Choice(["max", "min"]), default=None, help=SWEEP_S_OWN)
+@click.option(
+    "--target", type=float, default=None, help=f"Value that a run must reach. {SWEEP_S_OWN}"
+)
+@click.option(
+    "--deadline", type=float, default=None, help=f"Limit of one run, seconds. {SWEEP_S_OWN}"
+)
+@click.option(
+    "--planned-runs", type=int, default=None, help=f"How often the training will run. {SWEEP_S_OWN}"
+)
 @click.option(
     "--cost",
     default=None,
@@ -102,7 +115,8 @@ def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str
             "misses_deadline": result.misses_deadline,
             "trials": len(outcome.trials),
             "text": f"{chosen}; the search spent {result.spent:.3g} {cost.unit} in "
-            f"{len(outcome.trials)} starts; with {goal.planned_runs} planned runs the bill is "
+            f"{counted(len(outcome.trials), 'start')}; with "
+            f"{counted(goal.planned_runs, 'planned run')} the bill is "
             f"{result.ratio:.2f} times the oracle's",
         }
     return {"workload": workload.name, "oracle": oracle, "unit": cost.unit, "policies": rows}
@@ -182,7 +196,7 @@ def _loaded(name: str) -> CostMetric:
 
 
 def _words(cell: Allocation) -> str:
-    return f"{cell.workers} workers, batch {cell.batch_size}"
+    return described(cell.workers, cell.batch_size, {})
 
 
 def _finite(value: float) -> float | None:

@@ -1,12 +1,13 @@
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from raycosttune.cli import main
+from raycosttune.cli import SWEEP_S_OWN, main
 from raycosttune.core.cost import NodeHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
@@ -15,6 +16,7 @@ from raycosttune.core.space import Space
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import asked_row, header_row, observation_row
 from raycosttune.simulate import AnalyticWorkload, simulate
+from raycosttune.simulate.policies import policy_names
 from tests.simulate.tiny import folder
 
 JOB = AnalyticWorkload(Space((1, 2, 4), (64, 128, 256), workers_per_node=1))
@@ -165,6 +167,19 @@ def test_a_header_without_a_goal_is_told_with_its_path(
     assert "Traceback" not in result.output
     assert what in result.output
     assert str(sweep / "raycosttune" / "journal.jsonl") in result.output
+
+
+def test_the_help_lists_every_policy_and_whose_goal_is_taken() -> None:
+    text = " ".join(call("--help").output.split())
+    named = text.partition("Policies: ")[2].partition(".")[0].split(", ")
+    assert [name.partition("@")[0] for name in named] == policy_names()
+    assert text.count(SWEEP_S_OWN) == 4
+
+
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "raycosttune", "--version"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ran.stdout.startswith("raycosttune, version ")
 
 
 def test_policies_may_stand_apart(sweep: Path) -> None:

@@ -1,3 +1,4 @@
+import math
 import re
 from collections.abc import Callable
 from functools import partial
@@ -99,7 +100,7 @@ def test_the_production_runs_end_at_the_target(
         search = run(FIRST, train_loop=loop)["search"]
         plan = search.plan()
         assert isinstance(plan, TunePlan)
-        epochs = round(plan.epochs)
+        epochs = math.ceil(plan.epochs)
         monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(trainer, run_config=kept))
         capsys.readouterr()
         run(TRAINER, search=search, train_loop=loop, Net=network)

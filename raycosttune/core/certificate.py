@@ -27,14 +27,17 @@ class Certificate:
     time_slack: float
     epochs_slack: float
 
+    @property
+    def saving(self) -> str:
+        """The most that could be saved, in words."""
+        if self.untried == 0:
+            return "nothing untried can be cheaper"
+        return f"nothing untried can save more than {math.ceil(self.gap * 100)}%"
+
     def __str__(self) -> str:
         """Says the certificate in a sentence."""
-        if self.untried == 0:
-            saving = "nothing untried can be cheaper"
-        else:
-            saving = f"nothing untried can save more than {math.ceil(self.gap * 100)}%"
         return (
-            f"among these workers and batches, with the recipes tried, {saving} (slack "
+            f"among these workers and batches, with the recipes tried, {self.saving} (slack "
             f"{self.time_slack:.0%} on epoch time, {self.epochs_slack:.0%} on epochs)"
         )
 

@@ -1,23 +1,46 @@
 """What to run next, or why nothing."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from raycosttune.core.certificate import certify
+from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.experiment import Experiment, first_experiments, worthwhile_experiments
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
+from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored, recipe_key
 
 PROPOSALS = 8
 
 
-def experiments(known: Knowledge, proposer: Proposer) -> list[Experiment]:
+@dataclass(frozen=True)
+class Start:
+    """Is a run to start, and the recipe that it gets."""
+
+    experiment: Experiment
+    recipe: Recipe
+
+
+def experiments(
+    known: Knowledge, proposer: Proposer, planner: Planner | None = None
+) -> list[Experiment]:
     """Ranks the runs worth making, best first; empty where the search is over."""
-    recipes = not isinstance(proposer, NoHyperparameters)
+    recipes = has_recipes(proposer)
     incumbent = known.incumbent
     if incumbent is None:
-        return first_experiments(known, recipes=recipes)
+        return planner.first_runs() if planner else first_experiments(known, recipes=recipes)
     if known.remaining_runs == 0 or is_certified(known):
         return []
+    if planner:
+        return planner.further_runs(incumbent)
     return worthwhile_experiments(known, incumbent, recipes=recipes)
+
+
+def has_recipes(proposer: Proposer) -> bool:
+    """Tells whether anything is proposed beside workers and batch."""
+    return not isinstance(proposer, NoHyperparameters)
 
 
 def is_certified(known: Knowledge) -> bool:
@@ -33,8 +56,45 @@ def nothing_left(known: Knowledge) -> str:
     if known.remaining_runs == 0:
         return "the target is reached and no further run is planned"
     if is_certified(known):
-        return f"nothing untried can save more than {known.goal.tolerance:.0%}"
+        within = f"within the tolerance of {known.goal.tolerance:.0%}"
+        return f"{certify(known, known.incumbent).saving}, {within}"
     return "no further trial pays for itself within the limits"
+
+
+def crowd(known: Knowledge, max_concurrent: int | None) -> str:
+    """Says that as many trials run as may, or nothing; one is the most before a success."""
+    live = sum(record.is_live for record in known.records)
+    limit = max_concurrent
+    if known.incumbent is None and limit is None:
+        limit = 1
+    return f"{live} trials run" if live and limit is not None and live >= limit else ""
+
+
+def choose(
+    known: Knowledge,
+    choices: Sequence[Experiment],
+    proposer: Proposer,
+    free_workers: int | None,
+) -> Start | Wait | Finished:
+    """Chooses among ranked runs; waits only while a trial runs that may free what it needs.
+
+    Args:
+        known: What the records say.
+        choices: What the sweep can afford, best first.
+        proposer: Proposes the other hyperparameters.
+        free_workers: Workers that the cluster can hold beside the running trials.
+    """
+    is_busy = any(record.is_live for record in known.records)
+    room = math.inf if free_workers is None else free_workers
+    if is_busy and choices and (needed := choices[0].allocation.workers) > room:
+        return Wait(f"{needed} workers are not free")
+    fitting = [choice for choice in choices if choice.allocation.workers <= room]
+    for choice in fitting or choices:
+        recipe = choose_recipe(known, choice, proposer)
+        if recipe is not None:
+            return Start(choice, recipe)
+    reason = nothing_left(known)
+    return Wait(reason) if is_busy else Finished(reason)
 
 
 def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) -> Recipe | None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from raycosttune.core.observation import Recipe
+from raycosttune.core.profile import Profile
 from raycosttune.core.space import Allocation
 
 
@@ -42,7 +43,7 @@ class Finished:
     is_failure: bool = False
 
 
-Answer = Run | Wait | Finished
+Answer = Run | Profile | Wait | Finished
 
 
 class StopCause(StrEnum):
@@ -81,4 +82,4 @@ class Resize:
     why: str
 
 
-Decision = Continue | Stop
+Decision = Continue | Stop | Resize

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from raycosttune.core.accuracy_surrogate import EARLIEST, Epochs
@@ -17,20 +18,25 @@ class Digest:
     Attributes:
         record: The trial.
         recipe: Key of its recipe.
-        epoch_seconds: Seconds of single epochs.
-        startup_seconds: Start-up of each attempt that reported, one-off work included.
+        epoch_seconds: Seconds of single epochs by worker count.
+        startup_seconds: Start-up of each attempt that reported, one-off work included, by
+            worker count.
         epochs: Interval of epochs in which the target was reached, None before a report.
         reached: The first report at the target, or None.
         seconds_to_target: Wall time up to the target, or up to the last report.
+        gaps: Epoch and gap to the target of each evaluation of the run.
+        scales: Epoch and gradient noise scale of each report that has one.
     """
 
     record: TrialRecord
     recipe: str
-    epoch_seconds: tuple[float, ...]
-    startup_seconds: tuple[float, ...]
+    epoch_seconds: Mapping[int, tuple[float, ...]]
+    startup_seconds: Mapping[int, tuple[float, ...]]
     epochs: Epochs | None
     reached: Report | None
     seconds_to_target: float
+    gaps: tuple[tuple[float, float], ...]
+    scales: tuple[tuple[float, float], ...]
 
 
 class Digests:
@@ -61,32 +67,34 @@ def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     return Digest(
         record=record,
         recipe=recipe_key(record.recipe),
-        epoch_seconds=tuple(epoch_seconds(record)),
+        epoch_seconds=epoch_seconds(record),
         startup_seconds=startups(record),
         epochs=epochs_seen(record, goal) if record.reports else None,
         reached=reaching_report(record, goal),
         seconds_to_target=seconds_to_target(record, goal),
+        gaps=gaps(record, goal),
+        scales=scales(record),
     )
 
 
-def startups(record: TrialRecord) -> tuple[float, ...]:
-    """Returns the start-up of each attempt that reported.
+def startups(record: TrialRecord) -> dict[int, tuple[float, ...]]:
+    """Returns the start-up of each attempt that reported, by worker count.
 
     What the first report of an attempt took beyond the slowest epoch after it is one-off work,
     loading and compiling, and counts as start-up too.
     """
-    slowest = max(later_epochs(record), default=None)
-    starts: dict[int, float] = {}
+    slowest = {n: max(seconds) for n, seconds in later_epochs(record).items()}
+    starts: dict[int, tuple[int, float]] = {}
     before = 0.0
     for report in record.reports:
         if report.attempt not in starts:
-            extra = 0.0
-            if slowest is not None:
+            workers, extra = workers_of(record, report), 0.0
+            if workers in slowest:
                 done = max(report.epoch - before, 0.0)
-                extra = max(report.training_seconds - slowest * done, 0.0)
-            starts[report.attempt] = report.startup_seconds + extra
+                extra = max(report.training_seconds - slowest[workers] * done, 0.0)
+            starts[report.attempt] = workers, report.startup_seconds + extra
         before = report.epoch
-    return tuple(starts.values())
+    return _by_workers(starts.values())
 
 
 def reaching_report(record: TrialRecord, goal: Goal) -> Report | None:
@@ -115,23 +123,56 @@ def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
     return Epochs(batch, recipe, low, high)
 
 
-def epoch_seconds(record: TrialRecord) -> list[float]:
-    """Returns the seconds of single epochs, the first of an attempt only where it is alone."""
-    return later_epochs(record) or _epochs(record, first=True)
+def gaps(record: TrialRecord, goal: Goal) -> tuple[tuple[float, float], ...]:
+    """Returns epoch and gap to the target of each evaluation of a trial's run."""
+    return tuple(
+        (report.epoch, max(goal.sign * (goal.target - report.value), 0.0))
+        for report in record.run
+        if report.value is not None and report.epoch > 0
+    )
 
 
-def later_epochs(record: TrialRecord) -> list[float]:
+def scales(record: TrialRecord) -> tuple[tuple[float, float], ...]:
+    """Returns epoch and gradient noise scale of each report that has one."""
+    return tuple(
+        (report.epoch, report.noise_scale)
+        for report in record.run
+        if report.noise_scale is not None and report.noise_scale > 0 and report.epoch > 0
+    )
+
+
+def workers_of(record: TrialRecord, report: Report) -> int:
+    """Returns the workers that a report was made on."""
+    return report.workers or record.allocation.workers
+
+
+def epoch_seconds(record: TrialRecord) -> dict[int, tuple[float, ...]]:
+    """Returns the seconds of single epochs by worker count.
+
+    The first of an attempt counts only where no other was made on as many workers.
+    """
+    return _epochs(record, first=True) | later_epochs(record)
+
+
+def later_epochs(record: TrialRecord) -> dict[int, tuple[float, ...]]:
     """Returns the seconds of single epochs without the first of each attempt."""
     return _epochs(record, first=False)
 
 
-def _epochs(record: TrialRecord, *, first: bool) -> list[float]:
-    seconds: list[float] = []
+def _epochs(record: TrialRecord, *, first: bool) -> dict[int, tuple[float, ...]]:
+    seconds: list[tuple[int, float]] = []
     before, attempt = 0.0, 0
     for report in record.reports:
         done = report.epoch - before
         is_first = report.attempt != attempt
         if done > 0 and report.training_seconds > 0 and is_first is first:
-            seconds.append(report.training_seconds / done)
+            seconds.append((workers_of(record, report), report.training_seconds / done))
         before, attempt = report.epoch, report.attempt
-    return seconds
+    return _by_workers(seconds)
+
+
+def _by_workers(pairs: Iterable[tuple[int, float]]) -> dict[int, tuple[float, ...]]:
+    found: dict[int, tuple[float, ...]] = {}
+    for workers, seconds in pairs:
+        found[workers] = (*found.get(workers, ()), seconds)
+    return found

@@ -7,6 +7,7 @@ import numpy as np
 
 from raycosttune.core.cost import checked_cost
 from raycosttune.core.decision import Finished
+from raycosttune.core.figure import counted
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.rehearsal import (
     Clock,
@@ -26,8 +27,8 @@ class Estimate:
 
     Attributes:
         trials: Trials likely still to start, the spread over the rehearsals.
-        cost: Likely cost of the whole sweep in `unit`, what is spent included; None where
-            neither a measurement nor a deadline gives a scale.
+        cost: Likely cost of the whole sweep in `unit`, what is spent included, at most
+            `worst_cost`; None where neither a measurement nor a deadline gives a scale.
         worst_cost: The most the whole sweep can cost in `unit`, beside what running trials
             cost until their next reports; None without `sweep_budget` and
             `sweep_deadline_seconds`.
@@ -60,7 +61,7 @@ class Estimate:
         if self.over:
             return f"{spent}; nothing remains: {self.over}"
         few, many = (f"{count:.0f}" for count in (self.trials.low, self.trials.high))
-        trials = f"{few} trials" if few == many else f"{few} to {many} trials"
+        trials = counted(self.trials.low, "trial") if few == many else f"{few} to {many} trials"
         if self.running:
             trials += f" beside {self.running} running"
         likely = "cost unknown: set deadline_seconds for a scale"
@@ -70,6 +71,8 @@ class Estimate:
         worst = "no upper limit: set sweep_budget or sweep_deadline_seconds for one"
         if self.worst_cost is not None:
             worst = f"in all at worst {self.worst_cost:.3g} {self.unit}{self.worst_means}"
+            if self.cost is not None and self.cost.mid >= self.worst_cost:
+                worst += ", and that limit is likely to end it; it is looked at in each report"
         return f"{spent}; still to come: {trials}, {likely}; {worst}"
 
 
@@ -112,6 +115,8 @@ def estimate(sweep: Sweep, copy: Copy) -> Estimate:
     cost = _spread([max(total, spent) for _, total in outcomes])
     has_scale = sweep.goal.deadline_seconds is not None or not known.time.is_empty
     worst, means = _worst(sweep)
+    if worst is not None:
+        cost = Prediction(*(min(total, worst) for total in (cost.low, cost.mid, cost.high)))
     return Estimate(trials, cost if has_scale else None, worst, spent, unit, means, running)
 
 
@@ -135,7 +140,7 @@ def _dearest(sweep: Sweep, seconds: float) -> tuple[float, str]:
     if most is None:
         if at_once is None:
             return dearest, "if one trial at a time runs"
-        return at_once * dearest, f"with {at_once} trials at once"
+        return at_once * dearest, f"with {counted(at_once, 'trial')} at once"
     fit = most // min(cell.workers for cell, _ in costs)
     by_trials = dearest * (fit if at_once is None else min(fit, at_once))
     by_workers = max(cost / cell.workers for cell, cost in costs) * most

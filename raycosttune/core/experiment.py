@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from raycosttune.core.figure import told_apart
+from raycosttune.core.figure import counted, told_apart
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.observation import TrialRecord
@@ -19,6 +19,7 @@ POINTS = 24
 TIME_SD = 0.5
 FAILURE_WEIGHT = 1.5
 LEAST_CHANCE = 0.01
+ALMOST_CERTAIN = 0.995
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,21 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
             continue
         expected = float(costs[in_time].mean()) * (1 + known.misses[cell])
         price = float(np.minimum(costs, _cost_at(known, cell, limit)).mean())
-        why = f"reaches the target in time with an estimated chance of {chance:.0%}"
+        why = _prospect(known, chance)
         experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
         ranked.append((expected / chance**FAILURE_WEIGHT, experiment))
     ranked.sort(key=lambda pair: pair[0])
     return [experiment for _, experiment in ranked]
+
+
+def _prospect(known: Knowledge, chance: float) -> str:
+    """Says what a run promises; a chance that rests on guesses alone is no figure to show."""
+    if not any(run.gaps for run in known.digests):
+        return f"is the cheapest guess before any {known.goal.metric} is seen"
+    in_time = "" if known.goal.deadline_seconds is None else " in time"
+    if chance > ALMOST_CERTAIN:
+        return f"is expected to reach the target{in_time}"
+    return f"reaches the target{in_time} with an estimated chance of {chance:.0%}"
 
 
 def _chance_to_last(known: Knowledge, cell: Allocation, recipe: str | None) -> float:
@@ -159,7 +170,7 @@ def _experiment(
     saved_text, price_text = told_apart(saving, price)
     why = (
         f"{what} and is expected to save {saved_text} {known.cost.unit} over "
-        f"{known.remaining_runs} runs for {price_text}"
+        f"{counted(known.remaining_runs, 'run')} for {price_text}"
     )
     return Experiment(cell, recipe, price, saving, float(np.median(seconds)), why)
 

@@ -1,35 +1,110 @@
-"""Why the trials ran, and what comes next, in words."""
+"""Why the trials ran, what comes next, what bounds the plan and what that costs, in words."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
+from raycosttune.core.experiment import Experiment
+from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
+from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.price import deadline_price, metric_price
+
+FOUND = "was found in the journal"
+RUNNERS_UP = 3
+ROWS = 5  # with its heading the frontier has six lines
 
 
-def explain(known: Knowledge, why: Mapping[str, str], ahead: str, plan: object) -> str:
-    """Says what each trial showed and why it ran, what comes next, and the plan.
+def explain(
+    known: Knowledge, why: Mapping[str, str], ahead: Experiment | str, plan: Plan | NoPlan
+) -> str:
+    """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
     Args:
         known: What the records say.
         why: Why each trial was started, by its id.
-        ahead: What comes next, or why nothing does.
+        ahead: The run that comes next, or why none does.
         plan: The plan, or why there is none.
 
     Returns:
-        One line a trial, then the next step and the plan.
+        One line a trial, then the next step, the plan, and as far as each is known: the
+        verdict that no cell can meet the deadline, whether the deadline binds, what it and
+        the last of the accuracy cost, the runner-up plans, and the frontier.
     """
     lines = [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
-    return "\n".join([*lines, f"next: {ahead}", f"plan: {plan}"])
+    lines.append(_ahead(known, ahead))
+    lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
+    verdict = infeasible(known)
+    if verdict and verdict not in lines[-1]:
+        lines.append(verdict)
+    among, incumbent = points(known), known.incumbent
+    if incumbent is not None and isinstance(plan, Plan):
+        lines += deadline_price(known, incumbent, among)
+        lines += metric_price(known, incumbent, plan.trial_id)
+    lines += _runners_up(known, among)
+    lines += _frontier(known, among)
+    return "\n".join(lines)
+
+
+def _ahead(known: Knowledge, ahead: Experiment | str) -> str:
+    if isinstance(ahead, str):
+        is_over = not any(record.is_live for record in known.records)
+        return f"ended: {ahead}" if is_over else f"next: no further trial, as {ahead}"
+    recipe = {} if ahead.recipe is None else known.recipes.get(ahead.recipe, {})
+    fresh = ", other hyperparameters" if ahead.recipe is None else ""
+    cell = ahead.allocation
+    return f"next: {described(cell.workers, cell.batch_size, recipe)}{fresh}, which {ahead.why}"
 
 
 def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
-    workers, batch = record.allocation.workers, record.allocation.batch_size
-    cost = known.cost_of(record.allocation, record.seconds)
+    cell = record.allocation
+    cost = paid(record, known.space, known.cost)
     end = "running"
     if record.ended is not None:
-        end = record.ended.reason or record.ended.cause.value
+        end = record.ended.reason.rstrip(".") or record.ended.cause.value
+    begun = " Found in the journal." if why == FOUND else f" Started because it {why}."
     return (
-        f"{record.trial_id}: {workers} {'worker' if workers == 1 else 'workers'}, "
-        f"batch {batch}, {record.epoch:g} epochs, "
-        f"{cost:.3g} {known.cost.unit}: {end}. Started because it {why}."
+        f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}, "
+        f"{counted(record.epoch, 'epoch')}, {cost:.3g} {known.cost.unit}: {end}."
+        f"{begun if why else ''}"
     )
+
+
+def _runners_up(known: Knowledge, among: Sequence[Point]) -> Iterator[str]:
+    """Says which other configurations are measured, those in time first."""
+    limit = known.goal.deadline_seconds
+    others = [p for p in among if p.is_measured and not p.is_of(known.incumbent)]
+    others.sort(key=lambda point: (point.deadline > (limit or math.inf), point.cost))
+    for point in others[:RUNNERS_UP]:
+        judged = "" if limit is None else f", {_judged(point, limit)}"
+        yield (
+            f"runner-up: {named(known, point)}: {point.cost:.3g} {known.cost.unit}, "
+            f"{whole(point.seconds)} s{judged}"
+        )
+
+
+def _judged(point: Point, limit: float) -> str:
+    if point.deadline <= limit:
+        return "meets the deadline"
+    return "misses the deadline" if point.seconds > limit else "too near the deadline"
+
+
+def _frontier(known: Knowledge, among: Sequence[Point]) -> Iterator[str]:
+    """Tabulates what each deadline costs."""
+    line = frontier(among)
+    if len(line) == 1 or not line:
+        return
+    now = cheapest(among, known.goal.deadline_seconds or math.inf)
+    plan = next((point for point in line if point.is_of(known.incumbent)), None)
+    rows = [("deadline", "workers x batch", known.cost.unit, "")]
+    for point in thinned(line, ROWS, (now, plan)):
+        cell = point.allocation
+        where = "the plan" if point is plan else "measured" if point.is_measured else "predicted"
+        size = f"{cell.workers} x {cell.batch_size}"
+        rows.append((f"{whole(point.deadline)} s", size, f"{point.cost:.3g}", where))
+    first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
+    for deadline, size, cost, where in rows:
+        text = f"{deadline:>{first}}  {size:>{second}}  {cost:>{third}}  {where}"
+        yield text.rstrip()

@@ -1,6 +1,9 @@
-"""Numbers as a reader sees them."""
+"""Numbers, runs and what they count as a reader sees them."""
+
+from collections.abc import Mapping
 
 MOST_DIGITS = 17  # these tell any two floats apart
+DECIMALS_BELOW = 10
 
 
 def told_apart(*values: float, digits: int = 3) -> tuple[str, ...]:
@@ -15,3 +18,23 @@ def told_apart(*values: float, digits: int = 3) -> tuple[str, ...]:
         digits += 1
         texts = tuple(f"{value:.{digits}g}" for value in values)
     return texts
+
+
+def whole(seconds: float) -> str:
+    """Writes seconds, with decimals only where they are few."""
+    return f"{seconds:.0f}" if seconds >= DECIMALS_BELOW else f"{seconds:.2g}"
+
+
+def counted(count: float, noun: str) -> str:
+    """Writes a number of things: 1 trial, 2 trials."""
+    return f"{count:g} {noun}{'' if count == 1 else 's'}"
+
+
+def described(workers: int, batch_size: int, recipe: Mapping[str, object]) -> str:
+    """Writes a configuration: 2 workers, batch 64, lr=0.0316."""
+    named = (f", {name}={_short(value)}" for name, value in recipe.items())
+    return f"{counted(workers, 'worker')}, batch {batch_size}{''.join(named)}"
+
+
+def _short(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -63,7 +63,9 @@ class Goal:
             self._take_count("max_epochs")
         self._take_real("tolerance")
         if not 0 <= self.tolerance < 1:
-            _refuse("tolerance", "lie in [0, 1)", self.tolerance)
+            cure = f" For {self.tolerance:g} % write {self.tolerance / 100:g}."
+            is_percent = 1 <= self.tolerance < 100  # noqa: PLR2004 - of a hundred
+            _refuse("tolerance", "lie in [0, 1)", self.tolerance, cure if is_percent else "")
 
     @property
     def sign(self) -> int:
@@ -87,6 +89,17 @@ class Goal:
         if number is None:
             _refuse(name, "be a whole number of at least 1 and at most 10**12", value)
         object.__setattr__(self, name, number)
+
+
+def check_named(goal: Goal) -> None:
+    """Refuses a goal without a metric or a mode.
+
+    Raises:
+        InvalidGoalError: If one is missing.
+    """
+    if goal.metric is None or goal.mode is None:
+        msg = 'Goal.metric and Goal.mode must be set: metric="accuracy", mode="max"'
+        raise InvalidGoalError(msg)
 
 
 def _refuse(name: str, rule: str, value: object, cure: str = "") -> NoReturn:

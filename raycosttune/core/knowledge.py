@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import geometric_mean
@@ -11,13 +11,17 @@ from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
+from raycosttune.core.held import resized, was_resized
 from raycosttune.core.observation import EndCause, Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startup, fitted_startup
 from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
 
 FAILURES_PER_CELL = 2
+HOUR = 3600.0
+CAUTION, LEAST_CAUTION = 1.3, 0.02  # in deviations of an epoch time, and at least
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Knowledge:
         goal: Target and limits.
         cost: The cost metric.
         digests: Sums the records up, kept from one moment to the next; fresh by default.
+        profiles: Every profile, likewise.
     """
 
     def __init__(
@@ -59,11 +64,13 @@ class Knowledge:
         goal: Goal,
         cost: CostMetric,
         digests: Digests | None = None,
+        profiles: Sequence[ProfileRecord] = (),
     ) -> None:
         self.records = records
         self.space = space
         self.goal = goal
         self.cost = cost
+        self.profiles = profiles
         self.digests = tuple(map(digests or Digests(goal), records))
 
     @cached_property
@@ -71,9 +78,12 @@ class Knowledge:
         """Epoch time by cell."""
         samples: dict[Allocation, tuple[float, ...]] = {}
         for digest in self.digests:
-            if digest.epoch_seconds:
-                cell = digest.record.allocation
-                samples[cell] = samples.get(cell, ()) + digest.epoch_seconds
+            for workers, seconds in digest.epoch_seconds.items():
+                cell = resized(self.space, digest.record.allocation, workers)
+                samples[cell] = samples.get(cell, ()) + seconds
+        for record in self.profiles:
+            for cell, second in record.epoch_seconds.items():
+                samples[cell] = (*samples.get(cell, ()), second)
         return fitted_time(self.space, tuple(samples.items()))
 
     @cached_property
@@ -81,10 +91,50 @@ class Knowledge:
         """Start-up by worker count."""
         samples: dict[int, tuple[float, ...]] = {}
         for digest in self.digests:
-            if digest.startup_seconds:
-                workers = digest.record.allocation.workers
-                samples[workers] = samples.get(workers, ()) + digest.startup_seconds
+            for workers, seconds in digest.startup_seconds.items():
+                samples[workers] = samples.get(workers, ()) + seconds
+        for record in self.profiles:
+            if record.shown is not None and record.epoch_seconds:
+                workers = record.profile.held.workers
+                samples[workers] = (*samples.get(workers, ()), record.shown.startup_seconds)
         return fitted_startup(tuple(samples.items()))
+
+    @cached_property
+    def samples_per_epoch(self) -> float | None:
+        """Samples of an epoch as profiles show them, None before the first."""
+        found = (record.samples_per_epoch for record in self.profiles)
+        return next((samples for samples in found if samples is not None), None)
+
+    @cached_property
+    def unprofiled(self) -> frozenset[Allocation]:
+        """Cells that a profile left out which timed others."""
+        timed = (record for record in self.profiles if record.epoch_seconds)
+        return frozenset(
+            cell
+            for record in timed
+            for cell in record.profile.cells
+            if cell not in record.epoch_seconds
+        )
+
+    @cached_property
+    def period(self) -> float:
+        """Epochs between evaluations, 1 before the first."""
+        periods = (
+            run.record.epoch / len(run.record.run)
+            for run in self.digests
+            if run.record.reports and run.record.epoch > 0
+        )
+        return min(periods, default=1.0)
+
+    @cached_property
+    def is_delivered(self) -> bool:
+        """Whether a run has reached the target by the deadline, on whatever workers."""
+        limit = self.goal.deadline_seconds or math.inf
+        return any(d.reached is not None and d.seconds_to_target <= limit for d in self.digests)
+
+    def rate(self, cell: Allocation) -> float:
+        """Returns what a second in a cell costs, where it is held for an hour."""
+        return self.cost_of(cell, HOUR) / HOUR
 
     @cached_property
     def accuracy(self) -> AccuracySurrogate:
@@ -107,24 +157,48 @@ class Knowledge:
     @cached_property
     def incumbent(self) -> Incumbent | None:
         """The cheapest configuration measured to reach the target by the deadline."""
-        return min(self.measured, key=lambda known: known.cost.mid, default=None)
+        if self.measured:
+            return min(self.measured, key=lambda known: known.cost.mid)
+        return min(self._delivered, key=lambda known: known.seconds.mid, default=None)
 
     @cached_property
     def measured(self) -> tuple[Incumbent, ...]:
         """Every configuration with known epochs and known epoch time that meets the deadline."""
         limit = self.goal.deadline_seconds or math.inf
-        known = []
+        return tuple(known for known, deadline in self.demonstrated if deadline <= limit)
+
+    @cached_property
+    def demonstrated(self) -> tuple[tuple[Incumbent, float], ...]:
+        """Every configuration with known epochs and epoch time, and the least deadline it meets."""
+        found = []
+        for incumbent, runs in self._candidates():
+            cell = incumbent.allocation
+            own = (
+                run.seconds_to_target
+                for run in runs
+                if run.record.allocation == cell and not was_resized(run.record)
+            )
+            found.append((incumbent, min([*own, self.cautious(cell, incumbent.seconds.mid)])))
+        return tuple(found)
+
+    def cautious(self, cell: Allocation, seconds: float) -> float:
+        """Returns the deadline that a run expected to take so long in a cell counts as meeting."""
+        return seconds * math.exp(max(LEAST_CAUTION, CAUTION * self.time.sd(cell)))
+
+    @property
+    def _delivered(self) -> Iterator[Incumbent]:
+        """Configurations of which a run that changed its workers met the deadline."""
+        limit = self.goal.deadline_seconds or math.inf
+        for incumbent, runs in self._candidates():
+            if any(run.seconds_to_target <= limit for run in runs):
+                yield incumbent
+
+    def _candidates(self) -> Iterator[tuple[Incumbent, list[Digest]]]:
+        """Yields every configuration with known epochs and epoch time, and its runs."""
         for (batch, recipe), runs in self._reached.items():
             for cell in self.cells:
                 if cell.batch_size == batch and self.time.is_measured(cell):
-                    incumbent = self._incumbent(cell, recipe, runs)
-                    in_time = any(
-                        run.record.allocation == cell and run.seconds_to_target <= limit
-                        for run in runs
-                    )
-                    if incumbent.seconds.mid <= limit or in_time:
-                        known.append(incumbent)
-        return tuple(known)
+                    yield self._incumbent(cell, recipe, runs), runs
 
     @cached_property
     def _reached(self) -> dict[tuple[int, str], list[Digest]]:
@@ -138,7 +212,7 @@ class Knowledge:
     @cached_property
     def remaining_runs(self) -> int:
         """Runs still to be paid for after the search: one model may already be in hand."""
-        return self.goal.planned_runs - (self.incumbent is not None)
+        return self.goal.planned_runs - self.is_delivered
 
     @cached_property
     def own_ends(self) -> tuple[float, ...]:

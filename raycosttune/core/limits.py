@@ -1,9 +1,12 @@
 """The limits of a whole sweep: its deadline, its budget, and trials that lead nowhere."""
 
 import math
+from collections.abc import Sequence
 
 from raycosttune.core.experiment import Experiment
+from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import TrialRecord
 
 FAILURES_AT_START = 3
 
@@ -22,13 +25,40 @@ def reached_limit(known: Knowledge, *, spent: float, elapsed_seconds: float) -> 
 def hopeless(known: Knowledge) -> str:
     """Says why no further trial makes sense, or nothing."""
     records = known.records
-    if any(record.is_live for record in records) or known.incumbent is not None:
+    if known.incumbent is not None:
         return ""
-    if len(records) >= FAILURES_AT_START and not any(record.reports for record in records):
-        return f"the first {len(records)} trials ended without a report: see their errors"
+    ended = [record for record in records if not record.is_live]
+    if len(ended) >= FAILURES_AT_START:
+        if not any(record.reports for record in records):
+            end = last_end(ended) or ": see their errors"
+            return f"the first {len(ended)} trials ended without a report{end}"
+        if not any(report.value is not None for record in records for report in record.reports):
+            return f"{_none_usable(known, len(ended))}{last_end(ended)}"
+    if len(ended) < len(records):
+        return ""
     if len(records) >= 2 * len(known.space.cells) + 3:
-        return f"{len(records)} trials did not reach the target by the deadline"
+        late = "" if known.goal.deadline_seconds is None else " by the deadline"
+        return f"{len(records)} trials did not reach the target{late}"
     return ""
+
+
+def last_end(records: Sequence[TrialRecord]) -> str:
+    """Says, as the rest of a sentence, how the last trial ended, where that is known."""
+    end = records[-1].ended if records else None
+    return "" if end is None or not end.reason else f"; the last one: {end.reason.rstrip('.')}"
+
+
+def limit_met(known: Knowledge, spent: float) -> str:
+    """Says which limit of the sweep has ended it as far as its records tell, or nothing."""
+    late = reached_limit(known, spent=0.0, elapsed_seconds=math.inf)
+    ends = [record.ended.reason for record in known.records if record.ended]
+    if late and any(reason.startswith(late) for reason in ends):
+        return late
+    return reached_limit(known, spent=spent, elapsed_seconds=0.0)
+
+
+def _none_usable(known: Knowledge, ended: int) -> str:
+    return f"none of the first {ended} trials reported a finite {known.goal.metric!r}"
 
 
 def is_affordable(
@@ -55,7 +85,7 @@ def _committed(known: Knowledge) -> float:
         return 0.0
     whole = known.incumbent.cost.mid
     return math.fsum(
-        max(whole - known.cost_of(record.allocation, record.seconds), 0.0)
+        max(whole - paid(record, known.space, known.cost), 0.0)
         for record in known.records
         if record.is_live
     )

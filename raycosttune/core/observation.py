@@ -3,9 +3,10 @@
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import assert_never
 
 from raycosttune.core.space import Allocation
-from raycosttune.core.value import read_amount, read_number
+from raycosttune.core.value import clean_amount, read_number
 
 Scalar = bool | int | float | str | None
 Recipe = dict[str, object]
@@ -55,10 +56,10 @@ class Report:
         """Returns the report without what is no number, so that it can't spoil a fit."""
         return replace(
             self,
-            epoch=_amount(self.epoch),
+            epoch=clean_amount(self.epoch),
             value=read_number(self.value),
-            seconds=_amount(self.seconds),
-            startup_seconds=_amount(self.startup_seconds),
+            seconds=clean_amount(self.seconds),
+            startup_seconds=clean_amount(self.startup_seconds),
             noise_scale=read_number(self.noise_scale),
         )
 
@@ -79,7 +80,7 @@ class Ended:
 
     def cleaned(self) -> "Ended":
         """Returns the end with no seconds where they are no number."""
-        return replace(self, seconds=_amount(self.seconds))
+        return replace(self, seconds=clean_amount(self.seconds))
 
 
 Observation = Report | Ended
@@ -135,6 +136,24 @@ class TrialRecord:
         """The last epoch that was reported, 0 before the first."""
         return self.reports[-1].epoch if self.reports else 0.0
 
+    def take(self, observation: Observation) -> bool:
+        """Takes in what the trial showed.
 
-def _amount(value: object) -> float:
-    return max(read_amount(value) or 0.0, 0.0)
+        Returns:
+            Whether it was new: not so after the end, or for a report of an attempt and epoch
+            that is known.
+        """
+        if not self.is_live:
+            return False
+        match observation:
+            case Report():
+                cleaned = observation.cleaned()
+                seen = {(report.attempt, report.epoch) for report in self.reports}
+                if (cleaned.attempt, cleaned.epoch) in seen:
+                    return False
+                self.reports.append(cleaned)
+            case Ended():
+                self.ended = observation.cleaned()
+            case _:
+                assert_never(observation)
+        return True

@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from raycosttune.core.certificate import Certificate, certify
 from raycosttune.core.digest import seconds_to_target
+from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.frontier import infeasible
+from raycosttune.core.held import was_resized
 from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.limits import last_end, limit_met
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
-
-DECIMALS_BELOW = 10
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Plan:
         unit: Unit of the costs.
         certificate: What could still be saved.
         spent: What the search has cost.
+        limit: Which limit of the sweep has ended the search, empty for none.
     """
 
     allocation: Allocation
@@ -47,25 +50,25 @@ class Plan:
     unit: str
     certificate: Certificate
     spent: float
+    limit: str = ""
 
     def __str__(self) -> str:
         """Says the plan in two sentences."""
-        workers = self.allocation.workers
         seconds, cost = self.predicted_seconds, self.predicted_cost
         ran = (
             "not run itself" if self.measured_cost is None else f"measured {self.measured_cost:.3g}"
         )
+        what = described(self.allocation.workers, self.allocation.batch_size, self.recipe)
         return (
-            f"{workers} {'worker' if workers == 1 else 'workers'}, "
-            f"batch {self.allocation.batch_size}, {self.epochs:g} epochs: "
-            f"{cost.mid:.3g} {self.unit} ({ran}), {_whole(seconds.mid)} s "
-            f"({_whole(seconds.low)} to {_whole(seconds.high)}); {self.certificate}. "
-            f"The search spent {self.spent:.3g} {self.unit}."
+            f"{what}, {counted(self.epochs, 'epoch')}: "
+            f"{cost.mid:.3g} {self.unit} ({ran}), {whole(seconds.mid)} s "
+            f"({whole(seconds.low)} to {whole(seconds.high)}); {self.certificate}. "
+            f"The search spent {self.spent:.3g} {self.unit}{_early(self.limit)}."
         )
 
 
-def _whole(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds >= DECIMALS_BELOW else f"{seconds:.2g}"
+def _early(limit: str) -> str:
+    return f" and ended early: {limit}" if limit else ""
 
 
 @dataclass(frozen=True)
@@ -92,12 +95,12 @@ def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float
     """Turns the incumbent into a plan, or says why there is none."""
     incumbent = known.incumbent
     if incumbent is None:
-        return NoPlan(_reason(known), spent, known.cost.unit)
+        return NoPlan(_reason(known, limit_met(known, spent)), spent, known.cost.unit)
     record = _demonstration(known, incumbent)
     recipe = record.recipe
     if learning_rate is not None:
         recipe = learning_rate.apply(recipe, incumbent.allocation.batch_size)
-    is_same = record.allocation == incumbent.allocation
+    is_same = record.allocation == incumbent.allocation and not was_resized(record)
     measured = seconds_to_target(record, known.goal) if is_same else None
     return Plan(
         allocation=incumbent.allocation,
@@ -112,6 +115,7 @@ def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float
         unit=known.cost.unit,
         certificate=certify(known, incumbent),
         spent=spent,
+        limit=limit_met(known, spent),
     )
 
 
@@ -132,15 +136,27 @@ def _checkpoint(known: Knowledge, record: TrialRecord) -> str | None:
     return next(reached, None)
 
 
-def _reason(known: Knowledge) -> str:
-    goal = known.goal
-    values = [r.value for record in known.records for r in record.reports if r.value is not None]
-    if not known.records:
+def _reason(known: Knowledge, limit: str) -> str:
+    goal, records = known.goal, known.records
+    if not records:
         return "no trial has started"
-    tried = f"{len(known.records)} trials, none reached {goal.metric} {goal.target:g}"
+    running = sum(record.is_live for record in records)
+    tried = counted(len(records), "trial")
+    if not any(record.reports for record in records) and running:
+        return f"{tried}, {running} running, nothing reported yet"
+    if running:
+        tried += f", {running} running"
+    tried += f", none reached {goal.metric} {goal.target:g}"
     if goal.deadline_seconds is not None:
         tried += f" within {goal.deadline_seconds:g} s"
-    if not values:
-        return f"{tried}; none reported {goal.metric}"
-    best = max(values, key=lambda value: goal.sign * value)
-    return f"{tried}; the best was {best:.4g}"
+    values = [r.value for record in records for r in record.reports if r.value is not None]
+    if values:
+        tried += f"; the best was {max(values, key=lambda value: goal.sign * value):.4g}"
+    elif any(record.reports for record in records):
+        tried += f"; none reported a finite {goal.metric!r}"
+    else:
+        tried += "; nothing was reported"
+    if limit:
+        return f"{tried}; the search ended: {limit}"
+    verdict = "" if running else infeasible(known)
+    return tried + (f"; {verdict}" if verdict else last_end(records))

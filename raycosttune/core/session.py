@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, assert_never
+from typing import Any
 
-from raycosttune.core.choice import choose_recipe, experiments, nothing_left
-from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric, checked_cost
+from raycosttune.core.abilities import Abilities
+from raycosttune.core.choice import Start, choose, crowd, experiments, has_recipes, nothing_left
+from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric
 from raycosttune.core.decision import (
     Answer,
     Continue,
@@ -19,30 +20,23 @@ from raycosttune.core.decision import (
 from raycosttune.core.digest import Digests
 from raycosttune.core.estimate import Estimate, estimate
 from raycosttune.core.experiment import Experiment
-from raycosttune.core.explain import explain
-from raycosttune.core.goal import Goal
+from raycosttune.core.explain import FOUND, explain
+from raycosttune.core.goal import Goal, check_named
+from raycosttune.core.held import paid, paid_for, present
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import hopeless, is_affordable, reached_limit
-from raycosttune.core.observation import Ended, Observation, Recipe, Report, TrialRecord
+from raycosttune.core.observation import Observation, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.planner import Planner
+from raycosttune.core.profile import Profile, Profiled, ProfileRecord
+from raycosttune.core.profiling import choose_profile
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
-from raycosttune.core.state import (
-    VERSION,
-    check_version,
-    record_from_data,
-    record_to_data,
-)
+from raycosttune.core.state import session_from_data, session_to_data
 from raycosttune.core.stopping import decide
-from raycosttune.core.value import checked, read_amount
-from raycosttune.errors import (
-    InvalidCostError,
-    InvalidGoalError,
-    InvalidStateError,
-    RayCostTuneError,
-)
+from raycosttune.errors import InvalidCostError, RayCostTuneError
 
 
 class Session:
@@ -56,6 +50,7 @@ class Session:
         learning_rate: How the learning rate follows the batch, if it does.
         max_concurrent: Most trials that run at once while nothing is known to reach the
             target; afterwards as many run as pay for themselves, up to it where given.
+        abilities: What whoever drives the session can do beyond starting and stopping runs.
         clock: Returns seconds that never fall.
 
     Raises:
@@ -72,16 +67,16 @@ class Session:
         proposer: Proposer | None = None,
         learning_rate: LearningRate | None = None,
         max_concurrent: int | None = None,
+        abilities: Abilities | None = None,
         clock: Callable[[], float],
     ) -> None:
-        if goal.metric is None or goal.mode is None:
-            msg = 'Goal.metric and Goal.mode must be set: metric="accuracy", mode="max"'
-            raise InvalidGoalError(msg)
+        check_named(goal)
         self.space = space
         self.goal = goal
         self.cost: CostMetric = cost if cost is not None else NodeHours()
         check_cost_metric(self.cost, space.cells)
         self.records: dict[str, TrialRecord] = {}
+        self.profiles: dict[str, ProfileRecord] = {}
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self._learning_rate = learning_rate
@@ -89,29 +84,52 @@ class Session:
         self._started = clock()
         self._elapsed_before = 0.0
         self._why: dict[str, str] = {}
+        self._abilities = abilities if abilities is not None else Abilities()
         self._known: Knowledge | None = None
+        self._planner: Planner | None = None
         self._digests = Digests(goal)
 
     @property
     def known(self) -> Knowledge:
         """Everything that the records say, fitted when first read after a change."""
         if self._known is None:
-            records = tuple(self.records.values())
-            self._known = Knowledge(records, self.space, self.goal, self.cost, self._digests)
+            trials, profiles = self.records.values(), self.profiles.values()
+            args = self.space, self.goal, self.cost, self._digests
+            self._known = Knowledge(tuple(trials), *args, tuple(profiles))
         return self._known
 
     @property
+    def planner(self) -> Planner | None:
+        """Plans the whole bill, where profiles can be made and an epoch time is known."""
+        can_plan = self._abilities.profile and bool(self.known.cells)
+        if self._planner is None and can_plan and not self.known.time.is_empty:
+            recipes, can_resize = has_recipes(self._proposer), self._abilities.resize
+            self._planner = Planner(self.known, recipes=recipes, can_resize=can_resize)
+        return self._planner
+
+    @property
     def live(self) -> list[TrialRecord]:
-        """The trials that may still report."""
+        """The trials that may still report; profiles are in `live_profiles`."""
         return [record for record in self.records.values() if record.is_live]
+
+    @property
+    def live_profiles(self) -> list[ProfileRecord]:
+        """The profiles that have neither shown anything nor ended."""
+        return [record for record in self.profiles.values() if record.is_live]
+
+    @property
+    def committed_workers(self) -> int:
+        """Workers that running trials and profiles hold, as far as they have reported."""
+        trials = (present(record, self.space).workers for record in self.live)
+        profiles = (record.profile.held.workers for record in self.live_profiles)
+        return sum(trials) + sum(profiles)
 
     @property
     def spent(self) -> float:
         """What all trials have cost up to their last reports, in the cost's unit."""
-        return math.fsum(
-            checked_cost(self.cost, record.allocation, record.seconds)
-            for record in self.records.values()
-        )
+        trials = (paid(record, self.space, self.cost) for record in self.records.values())
+        profiles = (paid_for(record, self.cost) for record in self.profiles.values())
+        return math.fsum([*trials, *profiles])
 
     @property
     def elapsed_seconds(self) -> float:
@@ -135,58 +153,52 @@ class Session:
         try:
             return self._answer(trial_id, free_workers)
         except RayCostTuneError as error:
-            if not self.records:
+            if not self.records and not self.profiles:
                 raise
             return Finished(str(error), is_failure=True)
 
     def _answer(self, trial_id: str, free_workers: int | None) -> Answer:
-        if trial_id in self.records:
-            return self._run(self.records[trial_id], self._why.get(trial_id, "restored"))
+        if (known := self._known_answer(trial_id)) is not None:
+            return known
         if reason := self._limit() or hopeless(self.known):
             return Finished(reason)
-        live = self.live
-        limit = self.max_concurrent
-        if self.known.incumbent is None and limit is None:
-            limit = 1
-        if live and limit is not None and len(live) >= limit:
-            return Wait(f"{len(live)} trials run")
-        choices = [choice for choice in self._experiments() if self._is_affordable(choice)]
-        if live and choices and free_workers is not None:
-            needed = choices[0].allocation.workers
-            if needed > free_workers:
-                return Wait(f"{needed} workers are not free")
-        room = math.inf if free_workers is None else free_workers
-        fitting = [choice for choice in choices if choice.allocation.workers <= room]
-        for choice in fitting or choices:
-            recipe = choose_recipe(self.known, choice, self._proposer)
-            if recipe is not None:
-                return self._start(trial_id, choice, recipe)
-        reason = nothing_left(self.known)
-        return Wait(reason) if live else Finished(reason)
+        if self._abilities.profile and self.live_profiles:
+            return Wait("a profile runs")
+        if self.live and (reason := crowd(self.known, self.max_concurrent)):
+            return Wait(reason)
+        if (profile := self._due_profile(free_workers)) is not None:
+            self.profiles[trial_id] = ProfileRecord(trial_id, profile)
+            self._forget()
+            return profile
+        answer = choose(self.known, self._choices(), self._proposer, free_workers)
+        return self._start(trial_id, answer) if isinstance(answer, Start) else answer
+
+    def _known_answer(self, trial_id: str) -> Run | Profile | None:
+        if trial_id in self.profiles:
+            return self.profiles[trial_id].profile
+        record = self.records.get(trial_id)
+        return None if record is None else self._run(record, self._why.get(trial_id, "restored"))
 
     def tell(self, trial_id: str, observation: Observation) -> bool:
-        """Takes in what a trial showed.
+        """Takes in what a trial showed, or the end of a profile that showed nothing.
 
         Returns:
             Whether it was new: not so for an unknown or ended trial, or a report of an
             attempt and epoch that is known.
         """
-        record = self.records.get(trial_id)
-        if record is None or not record.is_live:
-            return False
-        match observation:
-            case Report():
-                cleaned = observation.cleaned()
-                seen = {(report.attempt, report.epoch) for report in record.reports}
-                if (cleaned.attempt, cleaned.epoch) in seen:
-                    return False
-                record.reports.append(cleaned)
-            case Ended():
-                record.ended = observation.cleaned()
-            case _:
-                assert_never(observation)
-        self._known = None
-        return True
+        record = self.records.get(trial_id) or self.profiles.get(trial_id)
+        is_new = record is not None and record.take(observation)
+        if is_new:
+            self._forget()
+        return is_new
+
+    def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
+        """Takes in what a profile showed, which ends it; tells whether it was new."""
+        record = self.profiles.get(trial_id)
+        is_new = record is not None and record.show(profiled)
+        if is_new:
+            self._forget()
+        return is_new
 
     def decide(self, trial_id: str) -> Decision:
         """Decides whether a trial runs on; an unknown one does."""
@@ -194,8 +206,8 @@ class Session:
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = decide(self.known, record)
-            if isinstance(decision, Continue) and (reason := self._limit()):
+            decision = decide(self.known, record, self.planner)
+            if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
             return Continue()  # what runs is paid for: let it reach the target
@@ -228,19 +240,15 @@ class Session:
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        choices = [choice for choice in self._experiments() if self._is_affordable(choice)]
-        ahead = f"it {choices[0].why}" if choices else nothing_left(self.known)
-        ahead = self._limit() or hopeless(self.known) or ahead
+        choices = self._choices()
+        over = self._limit() or hopeless(self.known)
+        ahead = over or (choices[0] if choices else nothing_left(self.known))
         return explain(self.known, self._why, ahead, self.plan())
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data."""
-        return {
-            "version": VERSION,
-            "elapsed_seconds": self.elapsed_seconds,
-            "records": [record_to_data(record) for record in self.records.values()],
-            "why": dict(self._why),
-        }
+        trials = self.records.values(), self.profiles.values()
+        return session_to_data(*trials, self._why, self.elapsed_seconds)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state.
@@ -248,33 +256,23 @@ class Session:
         Raises:
             InvalidStateError: If the state can't be read; then nothing is changed.
         """
-        check_version(state)
-        try:
-            records = [record_from_data(data) for data in state["records"]]
-            elapsed = checked(state, "elapsed_seconds", read_amount)
-            why = {str(key): str(value) for key, value in state["why"].items()}
-        except InvalidStateError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            msg = f"a state must have records, elapsed_seconds and why, got {error!r}"
-            raise InvalidStateError(msg) from error
-        self.records = {record.trial_id: record for record in records}
-        self._elapsed_before, self._started = elapsed, self._clock()
-        self._why = why
-        self._known = None
+        read = session_from_data(state)
+        self.records, self.profiles, self._why = read.records, read.profiles, read.why
+        self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
+        self._forget()
 
-    def adopt(self, record: TrialRecord, why: str = "was found in the journal") -> None:
+    def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
         """Takes in a trial that a journal knows and this session does not."""
         self.records.setdefault(record.trial_id, record)
         self._why.setdefault(record.trial_id, why)
-        self._known = None
+        self._forget()
 
-    def _start(self, trial_id: str, experiment: Experiment, recipe: Recipe) -> Run:
-        record = TrialRecord(trial_id, experiment.allocation, recipe, len(self.records))
-        run = self._run(record, experiment.why)
-        self.records[trial_id] = record
-        self._why[trial_id] = experiment.why
-        self._known = None
+    def _start(self, trial_id: str, start: Start) -> Run:
+        cell, why = start.experiment.allocation, start.experiment.why
+        record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
+        run = self._run(record, why)
+        self.records[trial_id], self._why[trial_id] = record, why
+        self._forget()
         return run
 
     def _run(self, record: TrialRecord, why: str) -> Run:
@@ -283,16 +281,20 @@ class Session:
             recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    def _experiments(self) -> list[Experiment]:
-        return experiments(self.known, self._proposer)
+    def _forget(self) -> None:
+        self._known = self._planner = None
+
+    def _due_profile(self, free_workers: int | None) -> Profile | None:
+        if self.live or not self._abilities.profile:
+            return None
+        most = math.inf if free_workers is None else free_workers
+        return choose_profile(self.known, self.planner, most)
+
+    def _choices(self) -> list[Experiment]:
+        """Ranks the runs that pay and that the sweep can still afford."""
+        ranked = experiments(self.known, self._proposer, self.planner)
+        so_far = {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}
+        return [choice for choice in ranked if is_affordable(self.known, choice, **so_far)]
 
     def _limit(self) -> str:
         return reached_limit(self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
-
-    def _is_affordable(self, experiment: Experiment) -> bool:
-        return is_affordable(
-            self.known,
-            experiment,
-            spent=self.spent,
-            elapsed_seconds=self.elapsed_seconds,
-        )

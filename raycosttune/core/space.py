@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NoReturn
 
+from raycosttune.core.figure import counted
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidSpaceError
 
@@ -81,18 +82,20 @@ class Space:
         object.__setattr__(self, "excluded", _pairs(self.excluded))
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
+                pairs = counted(len(self.excluded), "pair")
+                excluded = f", {pairs} excluded" if self.excluded else ""
                 msg = (
                     f"the batch {batch} can't be split over any of the worker counts "
                     f"{list(self.workers)} (divisible={self.divisible}, local batch in "
-                    f"[{self.min_local_batch}, {self.max_local_batch or 'any'}], "
-                    f"{len(self.excluded)} pairs excluded). "
+                    f"[{self.min_local_batch}, {self.max_local_batch or 'any'}]{excluded}). "
                     "Drop it, or widen the bounds."
                 )
                 raise InvalidSpaceError(msg)
         if not self.cells:
             msg = (
                 f"no worker count of {list(self.workers)} is left: the cluster holds at most "
-                f"{self.max_workers} workers. Offer fewer workers or a larger cluster."
+                f"{counted(self.max_workers or 0, 'worker')}. Offer fewer workers or a larger "
+                "cluster."
             )
             raise InvalidSpaceError(msg)
 

@@ -1,14 +1,16 @@
 """Records as plain data, and back."""
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.profile import ProfileRecord, profile_from_data, profile_to_data
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import (
     checked,
     optional,
+    read_amount,
     read_count,
     read_mapping,
     read_real,
@@ -77,6 +79,69 @@ def read_ended(data: Mapping[str, Any]) -> Ended:
     """Builds a clean end; raises as `read_trial` does."""
     reason, seconds = checked(data, "reason", read_text), checked(data, "seconds", read_real)
     return Ended(EndCause(data["cause"]), reason, seconds).cleaned()
+
+
+def _profile_to_data(record: ProfileRecord) -> dict[str, Any]:
+    ended = None if record.ended is None else asdict(record.ended)
+    return {**profile_to_data(record), "ended": ended}
+
+
+def _profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
+    record, ended = profile_from_data(data), data["ended"]
+    if ended is not None:
+        record.take(read_ended(ended))
+    return record
+
+
+def session_to_data(
+    records: Iterable[TrialRecord],
+    profiles: Iterable[ProfileRecord],
+    why: Mapping[str, str],
+    elapsed_seconds: float,
+) -> dict[str, Any]:
+    """Returns a session's state as JSON-able data."""
+    return {
+        "version": VERSION,
+        "elapsed_seconds": elapsed_seconds,
+        "records": [record_to_data(record) for record in records],
+        "profiles": [_profile_to_data(profile) for profile in profiles],
+        "why": dict(why),
+    }
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """Is a session's state, read and checked; see `session_to_data`."""
+
+    records: dict[str, TrialRecord]
+    profiles: dict[str, ProfileRecord]
+    why: dict[str, str]
+    elapsed_seconds: float
+
+
+def session_from_data(state: Mapping[str, Any]) -> SessionState:
+    """Reads a session's state; one that was written before there were profiles has none.
+
+    Raises:
+        InvalidStateError: If it can't be read.
+    """
+    check_version(state)
+    try:
+        records = [record_from_data(data) for data in state["records"]]
+        profiles = [_profile_from_data(data) for data in state.get("profiles", ())]
+        elapsed = checked(state, "elapsed_seconds", read_amount)
+        why = {str(key): str(value) for key, value in state["why"].items()}
+    except InvalidStateError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        msg = f"a state must have records, elapsed_seconds and why, got {error!r}"
+        raise InvalidStateError(msg) from error
+    return SessionState(
+        {record.trial_id: record for record in records},
+        {profile.trial_id: profile for profile in profiles},
+        why,
+        elapsed,
+    )
 
 
 def check_version(state: object) -> None:

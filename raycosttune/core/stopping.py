@@ -4,21 +4,26 @@ import math
 
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.digest import Digest
-from raycosttune.core.figure import told_apart
+from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.held import present
 from raycosttune.core.knowledge import Incumbent, Knowledge
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
 
 
-def decide(known: Knowledge, record: TrialRecord) -> Decision:
-    """Decides on a trial after its latest report; bounds alone may stop it, no extrapolation."""
+def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None) -> Decision:
+    """Decides on a trial after its latest report; without a planner bounds alone may stop it."""
     if not record.reports:
         return Continue()
     goal, last = known.goal, record.reports[-1]
     if any(goal.is_reached(report.value) for report in record.run):
         return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
-        return Stop(StopCause.EPOCHS, f"not at the target after {goal.max_epochs} epochs")
+        why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
+        return Stop(StopCause.EPOCHS, why)
+    if planner is not None and present(record, known.space) in known.cells:
+        return planner.next_step(record)
     return _deadline(known, record) or _worth(known, record) or Continue()
 
 

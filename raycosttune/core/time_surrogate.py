@@ -79,6 +79,10 @@ class TimeSurrogate:
         low, mid, high = np.exp([mean - Z90 * sd, mean, mean + Z90 * sd])
         return Prediction(float(low), float(mid), float(high))
 
+    def sd(self, cell: Allocation) -> float:
+        """Returns the deviation of the true log T of a cell about what is likely."""
+        return float(self.log_sd[self._shape.index[cell]])
+
     def bounds(self, cell: Allocation) -> tuple[float, float]:
         """Bounds the seconds of an epoch in a cell by shape and slack alone."""
         k = self._shape.index[cell]

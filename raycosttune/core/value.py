@@ -36,6 +36,11 @@ def read_amount(value: object) -> float | None:
     return None if number is None or number > MOST_AMOUNT else number
 
 
+def clean_amount(value: object) -> float:
+    """Returns an amount of at least 0, which is what stands for everything else."""
+    return max(read_amount(value) or 0.0, 0.0)
+
+
 def read_whole(value: object) -> int | None:
     """Returns a whole number of at least 0 of any integer type, NumPy's included."""
     try:
@@ -70,6 +75,7 @@ KINDS: dict[Callable[[Any], object], str] = {
     read_count: "a whole number from 1 to 10**12",
     read_whole: "a whole number of at least 0",
     read_real: "a finite number",
+    read_amount: "a finite number of at most 10**15",
     read_text: "a text",
     read_mapping: "an object",
 }

@@ -5,24 +5,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
+from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.core.value import checked, read_text
-from raycosttune.results.rows import Row, read_observation, read_record, read_run_report
+from raycosttune.results.rows import (
+    Row,
+    read_observation,
+    read_profile,
+    read_profiled,
+    read_record,
+    read_run_report,
+)
 
 logger = logging.getLogger(__name__)
 Told = TypeVar("Told")
 Readers = Mapping[str, Callable[[Row], Told]]
-READERS: Readers[TrialRecord | Observation] = {
+READERS: Readers[TrialRecord | Observation | ProfileRecord | Profiled] = {
     "asked": read_record,
     "report": read_observation,
     "ended": read_observation,
+    "profile": read_profile,
+    "profiled": read_profiled,
 }
 
 
 def merge_rows(
     session: Session,
     rows: Iterable[Row],
-    is_ours: Callable[[TrialRecord], bool] = lambda _: True,
+    is_ours: Callable[[TrialRecord | ProfileRecord], bool] = lambda _: True,
 ) -> int:
     """Tells a session what a journal knows and the session doesn't.
 
@@ -35,16 +45,21 @@ def merge_rows(
         is_ours: Whether a trial can be of this sweep; one that can't is left out, too.
 
     Returns:
-        How many reports and ends were new.
+        How many reports, results and ends were new.
     """
     new = 0
     for trial_id, told in _read(rows, READERS):
-        if not isinstance(told, TrialRecord):
-            new += session.tell(trial_id, told)
-        elif is_ours(told):
-            session.adopt(told)
-        else:
-            logger.warning("a trial is left out: it isn't of this search space: %.300r", told)
+        match told:
+            case TrialRecord() | ProfileRecord() if not is_ours(told):
+                logger.warning("a trial is left out: it isn't of this search space: %.300r", told)
+            case TrialRecord():
+                session.adopt(told)
+            case ProfileRecord():
+                session.profiles.setdefault(trial_id, told)
+            case Profiled():
+                new += session.tell_profile(trial_id, told)
+            case _:
+                new += session.tell(trial_id, told)
     return new
 
 
@@ -56,6 +71,13 @@ def read_names(rows: Iterable[Row]) -> dict[str, str]:
 def read_run_reports(rows: Iterable[Row], metric: str) -> list[Report]:
     """Returns the reports of a run's own journal; what can't be read is left out."""
     return [told for _, told in _read(rows, {"report": lambda row: read_run_report(row, metric)})]
+
+
+def read_run_profile(rows: Iterable[Row]) -> Row | None:
+    """Returns the row of a profile's result from a run's own journal, None where it has none."""
+    known = [row for row in rows if row["row"] == "profiled"]
+    read = [row for row in known if list(_read([row], {"profiled": read_profiled}))]
+    return read[-1] if read else None
 
 
 def read_trials(rows: Iterable[Row]) -> dict[str, TrialRecord]:

@@ -9,8 +9,14 @@ Every row has a `row` key that names its kind:
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
+| profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 
 [more] are `workers` and `noise_scale`, which older journals lack.
+
+`profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
+result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
+timed; its `epoch_seconds` is null. A run's own journal holds its `profiled` too.
 
 `renamed` says that Tune, which had forgotten a trial in a crash, knows it by a new id; `record`
 is the id that every other row goes by.
@@ -29,6 +35,8 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Observation, Report, TrialRecord
+from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
+from raycosttune.core.space import Allocation
 from raycosttune.core.state import read_ended, read_report, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
@@ -83,6 +91,38 @@ def asked_row(record: TrialRecord) -> Row:
     }
 
 
+def profile_row(record: ProfileRecord) -> Row:
+    """Returns the row of a profile that was asked for."""
+    return {
+        "row": "profile",
+        "trial_id": record.trial_id,
+        "steps": record.profile.steps,
+        "why": record.profile.why,
+        "cells": [asdict(cell) for cell in record.profile.cells],
+    }
+
+
+def profiled_row(
+    trial_id: str, profiled: Profiled, failed: Mapping[Allocation, Mapping[str, Any]] | None = None
+) -> Row:
+    """Returns the row of what a profile showed.
+
+    Args:
+        trial_id: The trial.
+        profiled: What it showed.
+        failed: The `reason` and `out_of_memory` of cells that were not timed.
+    """
+    timed = [{**asdict(c), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
+    untimed = [{**asdict(c), "epoch_seconds": None, **f} for c, f in (failed or {}).items()]
+    return {
+        "row": "profiled",
+        "trial_id": trial_id,
+        "seconds": profiled.seconds,
+        "startup_seconds": profiled.startup_seconds,
+        "cells": [*timed, *untimed],
+    }
+
+
 def renamed_row(trial_id: str, record_id: str) -> Row:
     """Returns the row of a forgotten trial that Tune knows by a new id."""
     return {"row": "renamed", "trial_id": trial_id, "record": record_id}
@@ -114,6 +154,30 @@ def read_observation(row: Mapping[str, Any]) -> Observation:
     return read_ended(row) if row["row"] == "ended" else read_report(row)
 
 
+def read_profile(row: Mapping[str, Any]) -> ProfileRecord:
+    """Builds the record of a profile, without its result, from a `profile` row.
+
+    Raises:
+        KeyError: If the row lacks a key.
+        ValueError: If a value is of the wrong kind.
+    """
+    return _profile({**row, "seconds": None})
+
+
+def read_profiled(row: Mapping[str, Any]) -> Profiled:
+    """Builds what a profile showed from a `profiled` row; raises as `read_profile` does."""
+    shown = _profile({**row, "steps": 1, "why": ""}).shown
+    if shown is None:
+        msg = f"a profiled row must have seconds, got {row!r}"
+        raise ValueError(msg)
+    return shown
+
+
+def failed_cells(row: Mapping[str, Any]) -> list[Row]:
+    """Returns the cells of a `profiled` row that were not timed, with their reasons."""
+    return [cell for cell in row["cells"] if cell.get("reason") is not None]
+
+
 def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
 
@@ -128,6 +192,14 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     known = {item.name for item in fields(Goal)}
     kept = {key: value for key, value in goal.items() if key in known}
     return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def _profile(row: Mapping[str, Any]) -> ProfileRecord:
+    try:
+        return profile_from_data(row)
+    except (TypeError, AttributeError) as error:
+        msg = f"cells must be a list of objects: {error}"
+        raise ValueError(msg) from error
 
 
 def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, float]]:

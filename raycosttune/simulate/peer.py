@@ -17,8 +17,8 @@ from raycosttune.core.decision import (
 )
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report
+from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation, Space
-from raycosttune.simulate.policy import Profile, Profiled
 
 
 @dataclass
@@ -135,7 +135,7 @@ class PeerPolicy:
         self._runs: dict[str, PeerTrial] = {}
         self._is_profiling = False
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer | Profile:
+    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
         """See Policy."""
         del free_workers
         if self._is_profiling or any(not run.is_over for run in self._runs.values()):

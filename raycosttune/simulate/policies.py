@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
 from raycosttune.core.session import Session
@@ -89,7 +90,9 @@ def start_policy(
 def _start_session(
     workload: Workload, goal: Goal, cost: CostMetric, clock: Callable[[], float]
 ) -> Session:
-    return Session(workload.space, goal, cost=cost, max_concurrent=1, clock=clock)
+    able = Abilities(profile=True, resize=True)
+    args = workload.space, goal
+    return Session(*args, cost=cost, max_concurrent=1, abilities=able, clock=clock)
 
 
 def make_peer(name: str, workload: Workload, goal: Goal, cost: CostMetric, *, seed: int) -> Peer:

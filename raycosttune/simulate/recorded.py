@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from raycosttune.core.digest import epoch_seconds, epochs_seen, reaching_report
+from raycosttune.core.digest import epoch_seconds, epochs_seen, reaching_report, startups
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
@@ -30,7 +30,8 @@ class RecordedWorkload(TableWorkload):
 
     At each batch the curve of the recipe is replayed that reached the target first, or came
     furthest: the median of its runs that reached it, of all where none did. It ends where the
-    longest of them ended. A journal holds no steps: a step is taken as a hundredth of an epoch.
+    longest of them ended. What a first epoch took beyond the others is start-up, as in the
+    sweep itself. A journal holds no steps: a step is taken as a hundredth of an epoch.
     """
 
     @classmethod
@@ -76,10 +77,11 @@ class RecordedWorkload(TableWorkload):
         runs: dict[int, list[TrialRecord]] = defaultdict(list)
         for told in records:
             record = replace(told, reports=[report.cleaned() for report in told.reports])
-            cell, seconds = record.allocation, epoch_seconds(record)
+            # Parts on other workers are left out: their nodes are not recorded.
+            cell, seconds = record.allocation, epoch_seconds(record).get(record.allocation.workers)
             if seconds and _values(record):
                 times[cell].extend(seconds)
-                starts[cell.workers].append(record.reports[0].startup_seconds)
+                starts[cell.workers].extend(startups(record).get(cell.workers, ()))
                 runs[cell.batch_size].append(record)
         if not times:
             msg = "a trial must have reported the metric and its time, none did"

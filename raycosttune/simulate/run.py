@@ -11,11 +11,12 @@ from typing import assert_never
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.decision import Finished, Resize, Run, Stop, StopCause, Wait
 from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.noise import Evaluation, Noise
 from raycosttune.simulate.outcome import Moment, Outcome, SimulatedTrial
-from raycosttune.simulate.policy import HasAllocation, Policy, Profile, Profiled, ProfilingPolicy
+from raycosttune.simulate.policy import HasAllocation, Policy, ProfilingPolicy
 from raycosttune.simulate.workload import Workload
 
 MOST_TRIALS = 1000

@@ -1,4 +1,4 @@
-"""Names under which metering adds to what a training loop reports."""
+"""Names under which this package adds to configs and to what a training loop reports."""
 
 SECONDS = "raycosttune/seconds"
 ITERATION_SECONDS = "raycosttune/iteration_seconds"
@@ -6,4 +6,5 @@ STARTUP_SECONDS = "raycosttune/startup_seconds"
 ATTEMPT = "raycosttune/attempt"
 INDEX = "raycosttune/report"
 CHECKPOINT = "checkpoint_path"
+PROFILE = "raycosttune/profile"
 FOLDER = "raycosttune"

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
+from raycosttune.train.keys import PROFILE
 from raycosttune.train.profile_cells import InvalidProfileError, Profiler, ProfileResult, Settings
 from raycosttune.train.profile_group import Subgroup
 from raycosttune.train.profile_steps import StepWatch
 
-PROFILE = "raycosttune/profile"
 Config = dict[str, Any]
 
 

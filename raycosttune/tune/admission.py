@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 
+from raycosttune.core.decision import Answer, Finished, Wait
 from raycosttune.core.session import Session
 from raycosttune.tune.capacity import cluster_nodes, most_workers
 
@@ -38,11 +39,28 @@ class Admission:
         """Sets the most trials that may run at once; 0 or None is no limit."""
         self._max_concurrent = max_concurrent or None
 
-    def is_full(self, session: Session) -> bool:
-        """Tells whether as many trials run as may."""
-        return self._max_concurrent is not None and len(session.live) >= self._max_concurrent
+    def ask(self, session: Session, trial_id: str, per_worker: Mapping[str, float]) -> Answer:
+        """Asks the session for a trial where there is room for one.
 
-    def free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
+        Returns:
+            The answer; Finished only where nothing runs any more.
+
+        Raises:
+            RayCostTuneError: As the session.
+        """
+        free = self._free_workers(session, per_worker)
+        runs = _running(session)
+        if self._max_concurrent is not None and runs >= self._max_concurrent:
+            return Wait(f"{runs} trials run")
+        if runs and self._closed_at == _signature(session, free):
+            return Wait("nothing has changed")
+        answer = session.ask(trial_id, free_workers=free)
+        if isinstance(answer, Wait) or (isinstance(answer, Finished) and runs):
+            self._closed_at = _signature(session, free)
+            return Wait(answer.why)
+        return answer
+
+    def _free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
         """Returns how many more workers the cluster holds, None where Ray isn't running."""
         now = time.monotonic()
         if now - self._looked_at >= LOOK_EVERY_SECONDS:
@@ -51,17 +69,14 @@ class Admission:
             self._looked_at = now
         if self._most is None:
             return None
-        return max(self._most - sum(record.allocation.workers for record in session.live), 0)
+        return max(self._most - session.committed_workers, 0)
 
-    def is_closed(self, session: Session, free_workers: int | None) -> bool:
-        """Tells whether nothing has changed since the session last said to wait."""
-        return bool(session.live) and self._closed_at == _signature(session, free_workers)
 
-    def close(self, session: Session, free_workers: int | None) -> None:
-        """Notes that the session said to wait."""
-        self._closed_at = _signature(session, free_workers)
+def _running(session: Session) -> int:
+    return len(session.live) + len(session.live_profiles)
 
 
 def _signature(session: Session, free_workers: int | None) -> tuple[object, ...]:
     heard = sum(len(record.reports) for record in session.records.values())
-    return len(session.records), len(session.live), heard, free_workers
+    known = len(session.records), len(session.profiles)
+    return known, _running(session), heard, free_workers

@@ -23,11 +23,16 @@ def _is_limit(value: object) -> bool:
 
 COUNT = "be a whole number of at least 1 and at most 10**12"
 LIMIT: Rule = (_is_limit, COUNT, "Leave it out for no limit.")
-KEY: Rule = (lambda value: bool(read_name(value)), "be a text", 'Nest keys with "/".')
+KEY: Rule = (
+    lambda value: bool(read_name(value)),
+    "be a text that isn't empty",
+    'Nest keys with "/".',
+)
 RULES: dict[str, Rule] = {
     "batch": (lambda value: value in ("global", "local"), 'be "global" or "local"', "Name one."),
     "workers_per_node": (_is_limit, COUNT, "Leave it out: the cluster says it."),
     "divisible": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
+    "profile": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
     "min_local_batch": (_is_count, COUNT, "Leave it out for 1."),
     "max_local_batch": LIMIT,
     "learning_rate": (

@@ -4,16 +4,27 @@ import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from raycosttune.core.observation import Observation, Report, TrialRecord
+from raycosttune.core.figure import counted
+from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, kept_aside, read_journal
-from raycosttune.results.replay import merge_rows, read_names, read_run_reports
+from raycosttune.results.replay import (
+    merge_rows,
+    read_names,
+    read_run_profile,
+    read_run_reports,
+)
 from raycosttune.results.rows import (
     Row,
     asked_row,
+    failed_cells,
     header_row,
     observation_row,
+    profile_row,
+    profiled_row,
+    read_profiled,
     renamed_row,
 )
 from raycosttune.train.keys import FOLDER
@@ -41,7 +52,7 @@ class Ledger:
         *,
         trial_id: str,
         is_restored: bool,
-        is_ours: Callable[[TrialRecord], bool] = lambda _: True,
+        is_ours: Callable[[TrialRecord | ProfileRecord], bool] = lambda _: True,
     ) -> dict[str, str]:
         """Opens the journal of an experiment, once, and tells the session what it holds.
 
@@ -79,11 +90,17 @@ class Ledger:
         for known in list(session.records):
             for report in self.run_reports(known, session.goal.metric or ""):
                 self.tell(session, known, report)
+        for known in [record.trial_id for record in session.live_profiles]:
+            if (row := self.run_profile(known)) is not None:
+                self.tell_profile(session, known, row)
         return read_names(rows)
 
     def asked(self, session: Session, trial_id: str) -> None:
-        """Writes that a trial was asked for."""
-        self._journal.append(asked_row(session.records[trial_id]))
+        """Writes that a trial was asked for, or a profile."""
+        if trial_id in session.profiles:
+            self._journal.append(profile_row(session.profiles[trial_id]))
+        else:
+            self._journal.append(asked_row(session.records[trial_id]))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
@@ -93,21 +110,57 @@ class Ledger:
         """Tells the session, and writes what is new to it."""
         is_new = session.tell(trial_id, observation)
         if is_new:
-            record = session.records[trial_id]
-            known = record.ended if record.ended is not None else record.reports[-1]
-            self._journal.append(observation_row(trial_id, known))
+            self._journal.append(observation_row(trial_id, observation.cleaned()))
+        return is_new
+
+    def tell_profile(self, session: Session, trial_id: str, row: Row) -> bool:
+        """Tells the session what a profile showed, and writes it if it is new.
+
+        A profile without a single timed cell is told as one that failed.
+
+        Args:
+            session: The session.
+            trial_id: The trial.
+            row: The `profiled` row of its run.
+
+        Raises:
+            KeyError: If the row lacks a key.
+            ValueError: If a value is of the wrong kind.
+        """
+        shown, failed = read_profiled(row), failed_cells(row)
+        if not shown.epoch_seconds:
+            is_memory = bool(failed) and all(cell.get("out_of_memory") for cell in failed)
+            cause = EndCause.OUT_OF_MEMORY if is_memory else EndCause.FAILED
+            reason = failed[0]["reason"] if failed else "no step was timed"
+            return self.tell(session, trial_id, Ended(cause, reason, shown.seconds))
+        is_new = session.tell_profile(trial_id, shown)
+        if is_new:
+            self._journal.append({**row, "trial_id": trial_id})
+            for cell in failed:
+                logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
 
     def run_reports(self, trial_id: str, metric: str) -> list[Report]:
         """Reads the reports that a metered run wrote itself, in order."""
+        return read_run_reports(self._run_rows(trial_id), metric)
+
+    def run_profile(self, trial_id: str) -> Row | None:
+        """Reads the result that a profile wrote itself, None where it has none."""
+        return read_run_profile(self._run_rows(trial_id))
+
+    def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:
             return []
         path = run_journal(self.experiment, trial_id)
         try:
-            return read_run_reports(read_journal(path), metric)
+            return read_journal(path)
         except (InvalidStateError, OSError) as error:
             logger.warning("the run journal %s can't be read: %s", path, error)
             return []
+
+
+def _name(cell: Row) -> str:
+    return f"{counted(cell['workers'], 'worker')} at batch {cell['batch_size']}"
 
 
 def run_journal(experiment: Path, trial_id: str) -> Path:
@@ -131,6 +184,12 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
 
 def _everything(session: Session) -> Iterator[Row]:
     yield header_row(session.goal, session.cost.unit)
+    for profile in session.profiles.values():
+        yield profile_row(profile)
+        if profile.shown is not None:
+            yield profiled_row(profile.trial_id, profile.shown)
+        if profile.ended is not None:
+            yield observation_row(profile.trial_id, profile.ended)
     for record in session.records.values():
         yield asked_row(record)
         for report in record.reports:

@@ -10,10 +10,11 @@ from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import read_journal
 from raycosttune.results.replay import merge_rows, read_names
-from raycosttune.results.rows import Row
+from raycosttune.results.rows import Row, read_profiled
 from raycosttune.train.keys import FOLDER
 from raycosttune.tune.convert import Config, ParamSpace
 from raycosttune.tune.ledger import Ledger
+from raycosttune.tune.profile import holds, without_profile
 from raycosttune.tune.saved import Saved, read_saved
 from raycosttune.tune.setup import Setup, goal_with
 from raycosttune.tune.sweep import Sweep
@@ -48,19 +49,23 @@ class Past:
         if saved is not None:
             goal = goal_with(goal, saved.metric, saved.mode)
         # A saved space is without its constants; every trial's config has them.
-        constants = params.constants or next(iter(self.configs.values()))
+        constants = params.constants or without_profile(next(iter(self.configs.values())))
         sweep = Sweep(setup.session(goal, params), replace(params, constants=constants))
         rows = _rows(self.folder)
         if saved is not None:
             _load(saved, sweep)
-        merge_rows(sweep.session, rows, lambda r: params.holds(r.allocation, r.recipe))
+        merge_rows(sweep.session, rows, lambda record: holds(params, record))
         ledger = Ledger()
         ledger.experiment = self.folder
         for known in sweep.session.records:
             for report in ledger.run_reports(known, goal.metric or ""):
                 sweep.session.tell(known, report)
+        for known in [record.trial_id for record in sweep.session.live_profiles]:
+            if (row := ledger.run_profile(known)) is not None:
+                sweep.session.tell_profile(known, read_profiled(row))
         names = {**sweep.aliases, **read_names(rows)}
-        sweep.configs.update({names.get(name, name): c for name, c in self.configs.items()})
+        configs = {names.get(name, name): without_profile(c) for name, c in self.configs.items()}
+        sweep.configs.update(configs)
         _check_cells(sweep)
         return sweep
 

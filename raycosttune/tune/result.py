@@ -7,6 +7,7 @@ from typing import Any
 from ray.tune.result import AUTO_RESULT_KEYS
 
 from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.value import read_amount, read_number
 from raycosttune.train import keys
 
@@ -54,10 +55,11 @@ class ResultReader:
         """Knows no trial yet."""
         self._attempts: dict[str, Attempt] = {}
 
-    def begin(self, record: TrialRecord, now: float) -> None:
+    def begin(self, record: TrialRecord | ProfileRecord, now: float) -> None:
         """Opens a start of a trial: its next report belongs to a new attempt."""
         before = self._attempts.get(record.trial_id, Attempt())
-        number = record.reports[-1].attempt + 1 if record.reports else 1
+        reports = record.reports if isinstance(record, TrialRecord) else []
+        number = reports[-1].attempt + 1 if reports else 1
         unpaid = before.unpaid_seconds + self.seconds_since(record.trial_id, now)
         self._attempts[record.trial_id] = Attempt(number, heard_at=now, unpaid_seconds=unpaid)
 

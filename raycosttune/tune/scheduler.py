@@ -11,7 +11,10 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils import flatten_dict
 
 from raycosttune.core.decision import Stop
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.errors import InvalidTrainableError
+from raycosttune.train.keys import PROFILE
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources
@@ -53,11 +56,13 @@ class CostAwareScheduler(TrialScheduler):
 
         Raises:
             InvalidTrainableError: If the sweep's search is not a CostAwareSearch, or the
-                trainable reads the worker count from another key.
+                trainable reads the worker count from another key or can't be profiled.
         """
         search = _search(tune_controller)
         search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
         factory: Any = trial.placement_group_factory
+        if PROFILE in trial.config and not isinstance(factory, DriverResources):
+            raise _no_profiles()
         if isinstance(factory, (DriverResources, WorkerResources)):
             search.adopt_resources(factory.resources_per_worker, factory.workers_key)
         search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
@@ -112,12 +117,13 @@ class CostAwareScheduler(TrialScheduler):
                 continue
             if held and held + _workers(sweep, trial) > most:
                 sweep.note_waiting(trial.trial_id)
-            record = sweep.record(trial.trial_id)
-            if record is None:
+            known = sweep.known(trial.trial_id)
+            if known is None:
                 continue
-            if not record.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
+            if not known.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
                 logger.info("%s has ended before and is not run again", trial.trial_id)
-                _give_last_result(trial, sweep.last_result(record))
+                record = sweep.record(trial.trial_id)
+                _give_last_result(trial, {} if record is None else sweep.last_result(record))
                 tune_controller.stop_trial(trial)
         pending = (trial for trial in tune_controller.get_trials() if trial.status == Trial.PENDING)
         return next(pending, None)
@@ -141,8 +147,20 @@ def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
 
 
 def _workers(sweep: Sweep, trial: Trial) -> int:
-    record = sweep.record(trial.trial_id)
-    return 0 if record is None else record.allocation.workers
+    match sweep.known(trial.trial_id):
+        case TrialRecord() as record:
+            return record.allocation.workers
+        case ProfileRecord() as record:
+            return record.profile.held.workers
+    return 0
+
+
+def _no_profiles() -> InvalidTrainableError:
+    msg = (
+        "profile=True must go with torch_trainable as it returns, got another trainable. Pass "
+        "torch_trainable(train_loop), or leave profile out of CostAwareSearch."
+    )
+    return InvalidTrainableError(msg)
 
 
 def _config(tune_controller: Any, trial: Trial) -> Mapping[str, Any]:  # noqa: ANN401 - a proxy

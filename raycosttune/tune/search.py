@@ -8,11 +8,12 @@ import ray.tune
 from ray.tune.search import Searcher
 
 from raycosttune.core.cost import CostMetric
-from raycosttune.core.decision import Finished, Run, Wait
+from raycosttune.core.decision import Finished, Run
 from raycosttune.core.estimate import Estimate
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.plan import NoPlan
+from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.tune.admission import Admission
@@ -24,7 +25,7 @@ from raycosttune.tune.convert import (
     read_param_space,
 )
 from raycosttune.tune.past import Past, not_begun, past_of
-from raycosttune.tune.plan import TunePlan, config_of, plan_of
+from raycosttune.tune.plan import TunePlan, plan_of
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
 from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
 from raycosttune.tune.setup import (
@@ -63,6 +64,8 @@ class CostAwareSearch(Searcher):
         max_concurrent: Most trials that run at once.
         space: The search space, where it isn't given to Tune.
         seed: Seed of the sampler.
+        profile: Whether to time steps in several cells at one start of workers where that
+            pays; only with `torch_trainable`. Each such start is one of Tune's trials.
 
     Raises:
         InvalidGoalError, InvalidCostError, InvalidSpaceError: If an argument breaks its rule.
@@ -86,6 +89,7 @@ class CostAwareSearch(Searcher):
         max_concurrent: int | None = None,
         space: Mapping[str, Any] | None = None,
         seed: int = 0,
+        profile: bool = False,
     ) -> None:
         super().__init__()
         self._setup = Setup(
@@ -100,6 +104,7 @@ class CostAwareSearch(Searcher):
             sampler=sampler,
             max_concurrent=max_concurrent,
             seed=seed,
+            profile=profile,
         )
         check_arguments(
             goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key
@@ -226,20 +231,14 @@ class CostAwareSearch(Searcher):
         Raises:
             InvalidSpaceError: If no search space has arrived, or no cell is legal.
         """
-        sweep, session = self.sweep, self.session
-        if (lost := sweep.lost_trial()) is not None:
+        if (lost := self.sweep.lost_trial()) is not None:
             return self._start(trial_id, lost)
-        free = self._admission.free_workers(session, self._setup.resources_per_worker)
-        if self._admission.is_full(session) or self._admission.is_closed(session, free):
-            return None
-        match session.ask(trial_id, free_workers=free):
-            case Run():
+        match self._admission.ask(self.session, trial_id, self._setup.resources_per_worker):
+            case Run() | Profile():
                 return self._start(trial_id, trial_id)
-            case Finished() as end if not session.live:
-                sweep.say_end(end)
+            case Finished() as end:
+                self.sweep.say_end(end)
                 return str(Searcher.FINISHED)
-            case Wait() | Finished():
-                self._admission.close(session, free)
         return None
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
@@ -295,6 +294,7 @@ class CostAwareSearch(Searcher):
 
     def _start(self, trial_id: str, record_id: str) -> dict[str, Any]:
         answer = self.session.ask(record_id)
-        assert isinstance(answer, Run)  # noqa: S101 - the session knows the trial
+        assert isinstance(answer, (Run, Profile))  # noqa: S101 - the session knows the trial
+        config = self._setup.config(self.sweep, answer, has_constants=self._owns_space)
         self.sweep.start(trial_id, record_id)
-        return config_of(self.sweep, answer, has_constants=self._owns_space)
+        return config

@@ -9,9 +9,13 @@ from typing import Any, Literal
 
 from ray.tune.search.sample import Categorical
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import CostMetric
+from raycosttune.core.decision import Run
+from raycosttune.core.figure import counted
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.profile import Profile
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
@@ -19,8 +23,11 @@ from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_per_node
-from raycosttune.tune.convert import ParamSpace
+from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
+from raycosttune.tune.plan import config_of
+from raycosttune.tune.profile import profile_config, profile_recipe
+from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +46,7 @@ class Setup:
     sampler: SamplerFactory | None = None
     max_concurrent: int | None = None
     seed: int = 0
+    profile: bool = False
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
@@ -60,8 +68,23 @@ class Setup:
             proposer=self._proposer(distributions),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
+            abilities=Abilities(profile=self.profile),
             clock=time.monotonic,
         )
+
+    def config(self, sweep: Sweep, answer: Run | Profile, *, has_constants: bool) -> Config:
+        """Returns the config of a run or a profile, with the constants where the search holds them.
+
+        Raises:
+            RayCostTuneError: If the sampler fails before the first run.
+        """
+        if isinstance(answer, Run):
+            return config_of(sweep, answer, has_constants=has_constants)
+        session, params = sweep.session, sweep.params
+        proposer = self._proposer(read_distributions(params.domains))
+        recipe = profile_recipe(session.known, answer, proposer)
+        searched = profile_config(params, session.space, answer, recipe, self.learning_rate)
+        return merged(params.constants, searched) if has_constants else searched
 
     def _space(self, params: ParamSpace) -> Space:
         space = Space(
@@ -91,9 +114,9 @@ class Setup:
         dropped = sorted({c.workers for c in space.cells} - {c.workers for c in limited.cells})
         if dropped:
             logger.warning(
-                "the worker counts %s are left out: the cluster holds at most %d workers of %s.",
+                "the worker counts %s are left out: the cluster holds at most %s of %s.",
                 dropped,
-                most,
+                counted(most, "worker"),
                 dict(self.resources_per_worker),
             )
         return limited

@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from raycosttune.core.decision import Continue, Decision, Finished, Stop, StopCause
+from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop, StopCause
+from raycosttune.core.figure import counted
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.train import keys
 from raycosttune.tune.convert import Config, ParamSpace
 from raycosttune.tune.ledger import Ledger
-from raycosttune.tune.once import Once
-from raycosttune.tune.result import TRAINING_ITERATION, ResultReader, reported_names
+from raycosttune.tune.notice import SILENT, Notices, hint_at, told_instead
+from raycosttune.tune.profile import holds, read_result, without_profile
+from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
 
 logger = logging.getLogger(__name__)
 # No bare OOM: of every worker that died Ray says that the "OOM killer" may have done it.
@@ -49,17 +52,29 @@ class Sweep:
         self._ledger = Ledger()
         self._reader = ResultReader()
         self._errors: dict[str, str] = {}
-        self._once = Once(logger)
+        self._told: dict[str, str] = {}
+        self._is_cut: dict[str, bool] = {}
+        self._notices = Notices(logger)
 
     def record(self, trial_id: str) -> TrialRecord | None:
         """Returns the record of one of Tune's trials, None where it isn't ours."""
         return self.session.records.get(self.aliases.get(trial_id, trial_id))
 
+    def known(self, trial_id: str) -> TrialRecord | ProfileRecord | None:
+        """Returns the record of one of Tune's trials, that of a profile too."""
+        record_id = self.aliases.get(trial_id, trial_id)
+        return self.session.records.get(record_id) or self.session.profiles.get(record_id)
+
     def lost_trial(self) -> str | None:
-        """Returns a trial that the journal knows and Tune has forgotten, if there is one."""
+        """Returns a trial that the journal knows and Tune has forgotten, if there is one.
+
+        A profile that has ended is none: nothing of it is to be run or listed.
+        """
         if not self.is_restored or self._ledger.experiment is None:
             return None
-        return next((trial for trial in self.session.records if trial not in self.configs), None)
+        profiles = [record.trial_id for record in self.session.live_profiles]
+        trials = [*self.session.records, *profiles]
+        return next((trial for trial in trials if trial not in self.configs), None)
 
     def start(self, trial_id: str, record_id: str) -> None:
         """Notes that Tune is given a trial: a new one, or a forgotten one under a new id."""
@@ -69,16 +84,17 @@ class Sweep:
             self._ledger.renamed(trial_id, record_id)
         else:
             self._ledger.asked(self.session, record_id)
-        self._reader.begin(self.session.records[record_id], time.monotonic())
+        if (record := self.known(trial_id)) is not None:
+            self._reader.begin(record, time.monotonic())
 
     def say_end(self, end: Finished) -> None:
         """Logs why the search ends; loudly where it failed or was used up before Tune's run."""
         why = end.why
         if self.is_idle and self.session.records:
             logger.warning(
-                "this run gets no trial: its search has already run %d trials, and %s. Make a "
+                "this run gets no trial: its search has already run %s, and %s. Make a "
                 "new CostAwareSearch for another sweep.",
-                len(self.session.records),
+                counted(len(self.session.records), "trial"),
                 why,
             )
         else:
@@ -92,27 +108,28 @@ class Sweep:
             self.session,
             trial_id=trial_id,
             is_restored=self.is_restored,
-            is_ours=lambda record: self.params.holds(record.allocation, record.recipe),
+            is_ours=lambda record: holds(self.params, record),
         )
-        record = self.record(trial_id)
+        record = self.known(trial_id)
         if record is None:
             return
         is_again = record.trial_id in self.configs or (
             self.is_restored and trial_id not in self.aliases
         )
-        self.configs[record.trial_id] = config
+        self.configs[record.trial_id] = without_profile(config)
         if is_again and record.is_live:
             self._fill(trial_id, record)
             self._reader.begin(record, time.monotonic())
 
     def settle(self, trial_id: str, result: Mapping[str, Any], *, is_error: bool) -> None:
         """Ends a restored trial that Tune knows to be over and no journal does."""
-        record = self.record(trial_id)
+        record = self.known(trial_id)
         if record is None or not record.is_live:
             return
         logger.warning("the end of %s is in no journal; Tune's last result is taken", trial_id)
         self._reader.forget(record.trial_id)
         self.observe(trial_id, {**result, "done": True})
+        self._is_cut.pop(record.trial_id, None)  # what Tune saved doesn't tell who ended it
         self._reader.forget(record.trial_id)
         self.end(trial_id, is_error=is_error, has_run=True)
 
@@ -124,15 +141,16 @@ class Sweep:
         if record is None:
             return
         if self._ledger.experiment is None:
-            self._once.warning(
-                "scheduler",
-                "the sweep has no CostAwareScheduler: no trial is stopped at the target, and no "
-                "journal is kept. Pass scheduler=CostAwareScheduler().",
-            )
+            self._notices.no_scheduler()
         try:
-            self._observe(trial_id, record, result, checkpoint)
+            if isinstance(record, ProfileRecord):
+                self._observe_profile(record, result)
+            else:
+                self._observe(trial_id, record, result, checkpoint)
         except Exception:
             logger.exception("a result of %s can't be read: %r", trial_id, dict(result))
+            if isinstance(record, ProfileRecord):
+                return  # its end will tell what was paid
             attempt = record.reports[-1].attempt if record.reports else 1
             report = Report(record.epoch + 1, None, 0.0, attempt=attempt)
             self._ledger.tell(self.session, record.trial_id, report)
@@ -145,6 +163,10 @@ class Sweep:
         self._fill(trial_id, record)
         seconds = self._reader.unpaid_seconds(record.trial_id, time.monotonic())
         cause, reason = self._cause(record.trial_id, is_error=is_error, has_run=has_run)
+        reports = record.reports if isinstance(record, TrialRecord) else []
+        if reports and all(report.value is None for report in reports):
+            told = self._told.get(record.trial_id)
+            reason = f"{reason.rstrip('.')}; it reported {told}" if told else reason
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
     def decide(self, trial_id: str) -> Decision:
@@ -167,21 +189,22 @@ class Sweep:
 
     def note_error(self, trial_id: str, text: str) -> None:
         """Remembers why an attempt of a trial failed, and stops its clock."""
-        record = self.record(trial_id)
+        record = self.known(trial_id)
         if record is not None:
             self._errors[record.trial_id] = text
+            self._notices.failed(trial_id, text)
             self._reader.pause(record.trial_id, time.monotonic())
 
     def note_waiting(self, trial_id: str) -> None:
         """Notes that a trial waits for workers that others hold: nothing is paid for that."""
-        record = self.record(trial_id)
+        record = self.known(trial_id)
         if record is not None:
             self._reader.wait(record.trial_id, time.monotonic())
 
     def note_removed(self, trial_id: str) -> None:
-        """Notes that a trial ends before it ran again: nothing was paid for the wait."""
-        record = self.record(trial_id)
-        if record is not None:
+        """Notes that a trial ends before it ran: a restored one has held nothing since."""
+        record = self.known(trial_id)
+        if record is not None and self.is_restored:
             self._reader.forget(record.trial_id)
 
     def move_to(self, session: Session) -> None:
@@ -189,10 +212,12 @@ class Sweep:
         session.load_state(self.session.state())
         self.session = session
         most = session.space.max_workers
-        for record in session.live:
-            if most is not None and record.allocation.workers > most:
-                reason = f"the cluster holds at most {most} workers"
-                self._ledger.tell(session, record.trial_id, Ended(EndCause.FAILED, reason))
+        held = {record.trial_id: record.allocation for record in session.live}
+        held.update({record.trial_id: record.profile.held for record in session.live_profiles})
+        for name, cell in held.items():
+            if most is not None and cell.workers > most:
+                reason = f"the cluster holds at most {counted(most, 'worker')}"
+                self._ledger.tell(session, name, Ended(EndCause.FAILED, reason))
 
     def _observe(
         self,
@@ -209,36 +234,31 @@ class Sweep:
         report = self._reader.read(known, result, metric, checkpoint, time.monotonic())
         if not self._ledger.tell(self.session, known, report) and record.is_live:
             self._reader.hold(known, report.seconds)
-        if keys.SECONDS in result and report.checkpoint is None:
-            self._once.warning(
-                "checkpoint",
-                "the training loop reports no checkpoint: a restarted trial begins at zero, "
-                "and the plan has no model to load. Pass checkpoint= to ray.train.report.",
-            )
-        if report.value is None:
-            self._once.warning(
-                "metric",
-                "%s reports no finite number as %r, got %r: there it is never at the target. "
-                "It reported: %s.",
-                trial_id,
-                metric,
-                result.get(metric),
-                ", ".join(reported_names(result)) or "nothing",
-            )
+        self._notices.read(trial_id, result, report, metric)
+        self._told[known] = told_instead(result, metric)
+        # A returned function's last result comes again; a new one that is the last is Tune's doing.
+        self._is_cut[known] = bool(result.get("done"))
 
-    def _expected(self, trial_id: str) -> TrialRecord | None:
-        record = self.record(trial_id)
+    def _observe_profile(self, record: ProfileRecord, result: Mapping[str, Any]) -> None:
+        row, known, now = read_result(result), record.trial_id, time.monotonic()
+        if row is None or not record.is_live:
+            return
+        unpaid = self._reader.unpaid_seconds(known, now)
+        row["seconds"] += unpaid - self._reader.seconds_since(known, now)  # failed starts before
+        self._ledger.tell_profile(self.session, known, row)
+
+    def _expected(self, trial_id: str) -> TrialRecord | ProfileRecord | None:
+        record = self.known(trial_id)
         if record is None:
-            self._once.warning(
-                "unknown",
-                "the trial %s was not suggested by this search; it and others like it run "
-                "without being counted.",
-                trial_id,
-            )
+            self._notices.unknown(trial_id)
         return record
 
-    def _fill(self, trial_id: str, record: TrialRecord) -> None:
+    def _fill(self, trial_id: str, record: TrialRecord | ProfileRecord) -> None:
         """Tells the reports that a metered run wrote and Tune lost."""
+        if isinstance(record, ProfileRecord):
+            if (row := self._ledger.run_profile(trial_id)) is not None:
+                self._ledger.tell_profile(self.session, record.trial_id, row)
+            return
         for report in self._ledger.run_reports(trial_id, self.session.goal.metric or ""):
             moved = self._reader.numbered(record.trial_id, report)
             if self._ledger.tell(self.session, record.trial_id, moved):
@@ -251,13 +271,22 @@ class Sweep:
             text = self._errors.get(known, "it failed")
             reason = text.strip().splitlines()[-1] if text.strip() else "it failed"
             memory = MEMORY.search(text)
+            if hint := hint_at(text):
+                reason = f"{reason.rstrip('.')}; {hint}"
             return (EndCause.OUT_OF_MEMORY if memory else EndCause.FAILED), reason
         match self.session.decide(known):
             case Stop(StopCause.REACHED, why):
                 return EndCause.REACHED, why
             case Stop(_, why):
                 return EndCause.STOPPED, why
-            case Continue():
+            case Continue() | Resize():
                 if has_run:
-                    return EndCause.FINISHED, "the training function returned"
+                    return EndCause.FINISHED, self._own_end(known)
                 return EndCause.STOPPED, "it was removed before it ran"
+
+    def _own_end(self, known: str) -> str:
+        if self._is_cut.get(known):
+            return "Tune's own stop ended it"
+        record = self.session.records.get(known)
+        is_silent = record is not None and not record.reports
+        return f"the training function returned{f' {SILENT}' if is_silent else ''}"

@@ -1,5 +1,6 @@
 """Training functions made into what Ray Tune runs."""
 
+import json
 import logging
 import os
 import time
@@ -9,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ray import tune
 
+from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidTrainableError
-from raycosttune.train.keys import FOLDER
+from raycosttune.results.journal import Journal
+from raycosttune.results.rows import run_header_row
+from raycosttune.train.keys import FOLDER, PROFILE
 from raycosttune.tune.folder import local_folder
+from raycosttune.tune.function import check_function, check_key
 from raycosttune.tune.ledger import run_journal
+from raycosttune.tune.profile import profiled_loop, result_row
 from raycosttune.tune.resources import (
     WORKERS_KEY,
     DriverResources,
@@ -44,11 +50,13 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     failure_config: "FailureConfig | None" = None,
     torch_config: "TorchConfig | None" = None,
     workers_key: str = WORKERS_KEY,
+    samples: int | None = None,
 ) -> Callable[[Config], None]:
     """Makes a Ray Train loop for PyTorch into what Ray Tune runs.
 
     Each trial starts as many workers as its config says, is metered from the request for
-    them, and resumes from its last checkpoint when it is started again.
+    them, and resumes from its last checkpoint when it is started again. A trial that the
+    search asks for as a profile times some steps in several cells instead.
 
     Args:
         train_loop: The loop, as `TorchTrainer` takes it; it reports the goal's metric and
@@ -62,15 +70,20 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         failure_config: How often a run restarts by itself.
         torch_config: The process group's settings.
         workers_key: Key of the worker count in the config, nested with "/".
+        samples: Samples of an epoch, for profiles of a loop that neither draws its batches
+            from a PyTorch DataLoader nor ends an epoch within some steps.
 
     Returns:
         A trainable for `tune.run` or `tune.Tuner`.
 
     Raises:
-        InvalidTrainableError: If `train_loop` is no function, as when a trainer is passed.
+        InvalidTrainableError: If `train_loop` is no function of at most a config, as when a
+            trainer is passed, `workers_key` is empty, or `samples` is no count.
         InvalidSpaceError: If `resources_per_worker` is unusable.
     """
-    _check_function("torch_trainable", train_loop)
+    check_function("torch_trainable", train_loop, may_take_none=True)
+    check_key(workers_key)
+    _check_samples(samples)
     resources = read_resources(resources_per_worker, use_gpu=use_gpu)
 
     def run_training(config: Config) -> None:
@@ -87,28 +100,43 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")
         trial_id = str(tune.get_context().get_trial_id())
         folder, results = _experiment()
-        meter = Meter(trial_id, run_journal(folder, trial_id))
+        journal = run_journal(folder, trial_id)
+
+        def fit(loop: Any, loop_config: Config, own: Sequence[Any], **settings: Any) -> Any:  # noqa: ANN401 - Train's own
+            run_callbacks: list[Any] = [*own, *callbacks]
+            return TorchTrainer(
+                loop,
+                train_loop_config=loop_config,
+                torch_config=torch_config,
+                scaling_config=ScalingConfig(
+                    num_workers=workers_in(config, workers_key),
+                    use_gpu=use_gpu,
+                    resources_per_worker=resources,
+                ),
+                run_config=RunConfig(
+                    storage_path=storage_path or results["storage_path"],
+                    storage_filesystem=None if storage_path else results["storage_filesystem"],
+                    callbacks=run_callbacks,
+                    **settings,
+                ),
+            ).fit()
+
+        if PROFILE in config:
+            told = fit(*profiled_loop(train_loop, config, samples), (), name=f"{trial_id}-profile")
+            row = result_row(trial_id, config, told)
+            Journal(journal).append(run_header_row(trial_id), row)
+            tune.report({PROFILE: json.dumps(row)})
+            return
+        meter = Meter(trial_id, journal)
         reporter = MeterReportCallback(meter)
-        run_callbacks: list[Any] = [MeterStartCallback(meter), reporter, *callbacks]
-        trainer = TorchTrainer(
+        fit(
             train_loop,
-            train_loop_config=config,
-            torch_config=torch_config,
-            scaling_config=ScalingConfig(
-                num_workers=workers_in(config, workers_key),
-                use_gpu=use_gpu,
-                resources_per_worker=resources,
-            ),
-            run_config=RunConfig(
-                name=trial_id,
-                storage_path=storage_path or results["storage_path"],
-                storage_filesystem=None if storage_path else results["storage_filesystem"],
-                callbacks=run_callbacks,
-                checkpoint_config=checkpoint_config,
-                failure_config=failure_config,
-            ),
+            config,
+            (MeterStartCallback(meter), reporter),
+            name=trial_id,
+            checkpoint_config=checkpoint_config,
+            failure_config=failure_config,
         )
-        trainer.fit()
         _wait_for_reports(reporter)
 
     run_training.__name__ = getattr(train_loop, "__name__", "train_loop")
@@ -137,10 +165,12 @@ def function_trainable(
         A trainable for `tune.run` or `tune.Tuner`.
 
     Raises:
-        InvalidTrainableError: If `function` is no function.
+        InvalidTrainableError: If `function` is no function of a config, or `workers_key`
+            is empty.
         InvalidSpaceError: If `resources_per_worker` is unusable.
     """
-    _check_function("function_trainable", function)
+    check_function("function_trainable", function)
+    check_key(workers_key)
     resources = read_resources(resources_per_worker)
 
     def run_function(config: Config) -> object:
@@ -155,11 +185,11 @@ def function_trainable(
     return trainable
 
 
-def _check_function(name: str, value: object) -> None:
-    if hasattr(value, "fit") or not callable(value) or isinstance(value, type):
+def _check_samples(samples: object) -> None:
+    if samples is not None and read_count(samples) is None:
         msg = (
-            f"{name} must be given the training function itself, got {type(value).__name__}. "
-            "Pass the function that you would hand to TorchTrainer, not a trainer."
+            "samples must be a whole number of at least 1, the samples of an epoch, got "
+            f"{samples!r}. Write samples=len(dataset)."
         )
         raise InvalidTrainableError(msg)
 

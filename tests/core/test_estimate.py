@@ -63,7 +63,16 @@ def test_the_budget_bounds_the_estimate() -> None:
     found = estimate_of(goal(deadline_seconds=3600, planned_runs=100, sweep_budget=0.5))
     assert found.cost is not None
     assert found.worst_cost == 0.5
-    assert found.cost.mid <= 0.6
+    assert found.cost.low <= found.cost.mid <= found.cost.high <= 0.5
+
+
+def test_a_limit_that_is_likely_to_end_a_sweep_is_said() -> None:
+    limits = goal(deadline_seconds=3600, planned_runs=100, sweep_budget=0.5)
+    tight, wide = (estimate_of(replace(limits, sweep_budget=b)) for b in (1e-3, 1e3))
+    cut = "and that limit is likely to end it; it is looked at in each report"
+    assert str(tight).endswith(f"in all at worst 0.001 worker-hours, {cut}")
+    assert "likely 0.001 worker-hours (0.001 to 0.001)" in str(tight)
+    assert cut not in str(wide)
 
 
 def test_of_a_sweep_that_is_over_nothing_remains() -> None:
@@ -137,6 +146,7 @@ def test_a_longer_sweep_is_bounded_by_what_its_workers_can_cost() -> None:
     limits = goal(deadline_seconds=60, sweep_deadline_seconds=3600)
     cases: list[tuple[int | None, int | None, float, str]] = [
         (None, None, 2.0, "if one trial at a time runs"),
+        (None, 1, 2.0, "with 1 trial at once"),
         (None, 3, 6.0, "with 3 trials at once"),
         (8, None, 8.0, "with all 8 workers of the cluster busy"),
         (8, 2, 4.0, "with all 8 workers of the cluster busy"),
@@ -202,3 +212,4 @@ def test_an_estimate_says_what_is_spent_and_to_come_and_the_limit() -> None:
     )
     same = replace(found, trials=Prediction(2, 2, 2))
     assert "to come: 2 trials, " in str(same)
+    assert "to come: 1 trial, " in str(replace(found, trials=Prediction(1, 1, 1)))

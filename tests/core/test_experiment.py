@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from raycosttune.core.experiment import (
 )
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Incumbent, Knowledge
-from raycosttune.core.observation import EndCause, Ended, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Space
 from tests.core.drive import Job, amdahl, goal, spaces, spaces_and_jobs
 
@@ -157,7 +158,22 @@ def test_an_experiment_says_why() -> None:
         assert experiment.why.startswith(f"{what} and is expected to save ")
         assert f"worker-hours over {known.remaining_runs} runs for " in experiment.why
     first = first_experiments(Knowledge([], SPACE, GOAL, WorkerHours()), recipes=False)
-    assert first[0].why == "reaches the target in time with an estimated chance of 100%"
+    assert first[0].why == "is the cheapest guess before any accuracy is seen"
+
+
+def test_a_chance_is_shown_only_where_something_was_seen() -> None:
+    def first(limits: Goal, *records: TrialRecord) -> str:
+        known = Knowledge(records, SPACE, limits, WorkerHours())
+        return first_experiments(known, recipes=True)[0].why
+
+    late, free = goal(deadline_seconds=900, target=2.0), goal(target=2.0)
+    blind = replace(itself_ended(1, 1), reports=[Report(1.0, None, 1.0)])
+    for limits in (late, free):
+        assert "%" not in first(limits) + first(limits, blind)
+    seen = JOB.record(GOAL, SPACE.cells[0], "t", epochs=1)
+    assert first(free, seen) == "is expected to reach the target"
+    assert first(late, seen).startswith("reaches the target in time with an estimated chance of ")
+    assert "in time" not in first(free, itself_ended(1, 1))
 
 
 def test_a_cell_with_fewer_workers_is_preferred_where_workers_cost_and_time_does_not() -> None:
@@ -183,18 +199,18 @@ def itself_ended(k: int, epochs: int) -> TrialRecord:
 
 
 def chance(experiment: Experiment) -> int:
-    return int(experiment.why.rpartition(" ")[2].rstrip("%"))
+    return int(experiment.why.rpartition(" ")[2].rstrip("%")) if "%" in experiment.why else 100
 
 
 def test_each_run_that_ended_by_itself_makes_the_next_one_less_likely_to_last() -> None:
     chances = []
-    for count in range(5):
+    for count in range(1, 5):
         records = [itself_ended(k, 2) for k in range(count)]
         known = Knowledge(records, SPACE, GOAL, WorkerHours())
         first = first_experiments(known, recipes=True)
         at = {experiment.allocation: experiment for experiment in first}
         chances.append(chance(at[SPACE.cells[0]]))
-    assert chances[0] == 100
+    assert chances[0] < 100
     assert chances == sorted(set(chances), reverse=True)
 
 
@@ -209,9 +225,10 @@ def test_runs_that_miss_in_one_cell_lead_to_another() -> None:
 
 
 def test_too_few_epochs_for_the_target_leave_little_chance() -> None:
+    begun = JOB.record(GOAL, SPACE.cells[0], "t", epochs=1)
     few, many = (
         first_experiments(
-            Knowledge([], SPACE, goal(max_epochs=epochs), WorkerHours()), recipes=False
+            Knowledge([begun], SPACE, goal(max_epochs=epochs), WorkerHours()), recipes=False
         )[0]
         for epochs in (3, 300)
     )

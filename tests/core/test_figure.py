@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.figure import told_apart
+from raycosttune.core.figure import counted, described, told_apart
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=4))
@@ -20,3 +20,17 @@ def test_three_digits_are_written_where_they_suffice() -> None:
 
 def test_what_is_no_number_is_written_too() -> None:
     assert told_apart(math.nan, float("nan")) == ("nan", "nan")
+
+
+def test_one_is_singular() -> None:
+    assert [counted(n, "epoch") for n in (0, 1, 2.5, 3)] == [
+        *("0 epochs", "1 epoch", "2.5 epochs", "3 epochs")
+    ]
+
+
+def test_a_configuration_is_written_compactly() -> None:
+    assert described(1, 64, {}) == "1 worker, batch 64"
+    recipe = {"lr": 0.0316227, "layers": 3, "optimizer/name": "adam", "nesterov": True}
+    assert described(2, 64, recipe) == (
+        "2 workers, batch 64, lr=0.0316, layers=3, optimizer/name=adam, nesterov=True"
+    )

@@ -96,6 +96,13 @@ def test_an_unusable_limit_says_how_to_have_none() -> None:
         Goal(target=0.9, deadline_seconds=0)
 
 
+def test_a_tolerance_in_percent_is_told_how_to_be_written() -> None:
+    with pytest.raises(InvalidGoalError, match=r"got 3\.0\. For 3 % write 0\.03\.$"):
+        Goal(target=0.9, tolerance=3)
+    with pytest.raises(InvalidGoalError, match=r"got 300\.0\.$"):
+        Goal(target=0.9, tolerance=300)
+
+
 def test_an_error_is_a_value_error_and_one_of_ours() -> None:
     assert issubclass(InvalidGoalError, ValueError)
     assert issubclass(InvalidGoalError, RayCostTuneError)

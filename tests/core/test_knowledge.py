@@ -201,13 +201,13 @@ def test_only_the_time_up_to_the_target_counts() -> None:
 
 def test_first_epochs_are_left_out_where_later_ones_are_timed() -> None:
     first = Report(1.0, 0.0, 30.0, 10.0)
-    assert epoch_seconds(trial(first)) == [20.0]
-    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0))) == [5.0]
+    assert epoch_seconds(trial(first)) == {1: (20.0,)}
+    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0))) == {1: (5.0,)}
     restart = Report(4.0, 0.0, 99.0, attempt=2)
-    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0), restart)) == [5.0]
+    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0), restart)) == {1: (5.0,)}
 
 
 def test_what_is_no_step_ahead_is_not_timed() -> None:
     back = Report(1.0, 0.0, 3.0, attempt=2)
-    assert epoch_seconds(trial(Report(2.0, 0.0, 8.0), back)) == [4.0]
-    assert epoch_seconds(trial(Report(1.0, 0.0, 5.0, 5.0))) == []
+    assert epoch_seconds(trial(Report(2.0, 0.0, 8.0), back)) == {1: (4.0,)}
+    assert epoch_seconds(trial(Report(1.0, 0.0, 5.0, 5.0))) == {}

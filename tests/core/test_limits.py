@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,14 @@ from raycosttune.core.cost import WorkerHours
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.limits import FAILURES_AT_START, hopeless, is_affordable, reached_limit
+from raycosttune.core.limits import (
+    FAILURES_AT_START,
+    hopeless,
+    is_affordable,
+    last_end,
+    limit_met,
+    reached_limit,
+)
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Space
 from tests.core.drive import Job, goal
@@ -96,6 +104,9 @@ def test_a_sweep_whose_first_trials_all_fail_is_hopeless(count: int) -> None:
     assert bool(reason) is (count >= FAILURES_AT_START)
     if reason:
         assert reason == f"the first {count} trials ended without a report: see their errors"
+        told = replace(FAILED, ended=Ended(EndCause.FAILED, "ValueError: no such layer"))
+        end = "the last one: ValueError: no such layer"
+        assert hopeless(know(*[told] * count)) == reason.partition(":")[0] + f"; {end}"
 
 
 def test_one_report_keeps_a_failing_sweep_alive_until_it_tried_enough() -> None:
@@ -103,10 +114,62 @@ def test_one_report_keeps_a_failing_sweep_alive_until_it_tried_enough() -> None:
     most = 2 * len(SPACE.cells) + 3
     assert hopeless(know(*[FAILED] * (most - 2), reported)) == ""
     reason = hopeless(know(*[FAILED] * (most - 1), reported))
-    assert reason == f"{most} trials did not reach the target by the deadline"
+    assert reason == f"{most} trials did not reach the target"
+    known = know(*[FAILED] * (most - 1), reported, goal=goal(deadline_seconds=60))
+    assert hopeless(known) == f"{reason} by the deadline"
+
+
+NAMES = "the training function returned; it reported acc, epoch"
+BLIND = TrialRecord("b", CELL, {}, 0, [Report(1.0, None, 1.0)], Ended(EndCause.FINISHED, NAMES))
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+@pytest.mark.parametrize("others", [(), (FAILED,)])
+def test_a_sweep_whose_first_trials_show_no_value_is_hopeless(
+    count: int, others: tuple[TrialRecord, ...]
+) -> None:
+    known = Knowledge([*others, *[BLIND] * count], SPACE, goal(), WorkerHours())
+    ended = count + len(others)
+    reason = f"none of the first {ended} trials reported a finite 'accuracy'; the last one: {NAMES}"
+    assert hopeless(known) == (reason if ended >= FAILURES_AT_START else "")
+
+
+def test_one_value_keeps_a_sweep_alive() -> None:
+    seen = TrialRecord("s", CELL, {}, 0, [Report(1.0, 0.0, 1.0)])
+    assert hopeless(know(*[BLIND] * 4, seen)) == ""
+
+
+@pytest.mark.parametrize("record", [FAILED, BLIND])
+def test_what_runs_beside_crashing_or_blind_trials_gets_no_company(record: TrialRecord) -> None:
+    live = TrialRecord("live", CELL, {}, 1)
+    assert hopeless(know(*[record] * 2, live)) == ""
+    assert hopeless(know(*[record] * 3, live)).startswith(("the first 3", "none of the first 3"))
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (None, ""),
+        (Ended(EndCause.FAILED), ""),
+        (Ended(EndCause.FAILED, "no."), "; the last one: no"),
+    ],
+)
+def test_the_last_end_is_said_where_it_has_a_reason(end: Ended | None, said: str) -> None:
+    assert last_end([FAILED, TrialRecord("t", CELL, {}, 0, [], end)]) == said
+    assert last_end([]) == ""
+
+
+def test_a_limit_is_met_where_the_money_or_an_end_says_so() -> None:
+    late = "the sweep's deadline of 50 s is reached"
+    limits = goal(sweep_budget=2, sweep_deadline_seconds=50)
+    cut = TrialRecord("c", CELL, {}, 0, [], Ended(EndCause.STOPPED, f"{late}; it reported acc"))
+    assert limit_met(know(FAILED, goal=limits), 1.0) == ""
+    assert limit_met(know(FAILED, goal=limits), 2.0).startswith("the sweep's budget of 2 ")
+    assert limit_met(know(FAILED, cut, goal=limits), 1.0) == late
+    assert limit_met(know(FAILED, cut), 1e9) == ""
 
 
 def test_a_live_trial_or_a_success_is_hope() -> None:
-    live = TrialRecord("live", CELL, {}, 1)
+    live = TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 1.0)])
     assert hopeless(know(*[FAILED] * 9, live)) == ""
     assert hopeless(know(*[FAILED] * 9, JOB.record(goal(), OTHER, "done"))) == ""

@@ -76,6 +76,7 @@ def test_a_plan_says_workers_batch_epochs_cost_and_time() -> None:
     text = str(plan_of(Job({ONE: 60.0}, {64: 6.0}).record(goal(), ONE, "t")))
     assert text.startswith("1 worker, batch 64, 6 epochs: 0.1 worker-hours (measured 0.1), 360 s (")
     assert text.endswith("The search spent 1.5 worker-hours.")
+    assert "1 worker, batch 64, lr=0.1, 1 epoch: " in str(plan_of(trial(Report(1.0, 1.0, 5.0))))
     job = Job({TWO: 60.0}, {64: 6.0})
     assert str(plan_of(job.record(goal(), TWO, "t"))).startswith("2 workers, ")
 
@@ -85,6 +86,38 @@ def test_no_plan_says_what_was_tried() -> None:
     missing = trial(Report(1.0, None, 5.0))
     near = trial(Report(1.0, 0.9, 5.0), Report(2.0, 0.8, 5.0))
     assert no_plan() == "no trial has started"
-    assert no_plan(missing) == "1 trials, none reached accuracy 1; none reported accuracy"
+    nothing = "1 trial, none reached accuracy 1; none reported a finite 'accuracy'"
+    assert no_plan(missing) == nothing
     assert no_plan(begun, near) == "2 trials, none reached accuracy 1; the best was 0.9"
-    assert no_plan(near, deadline=60).startswith("1 trials, none reached accuracy 1 within 60 s")
+    assert no_plan(near, deadline=60).startswith("1 trial, none reached accuracy 1 within 60 s")
+
+
+def test_no_plan_says_what_still_runs() -> None:
+    fresh = TrialRecord("t", ONE, {}, 0)
+    begun = TrialRecord("u", ONE, {}, 0, [Report(1.0, 0.9, 5.0)])
+    assert no_plan(fresh) == "1 trial, 1 running, nothing reported yet"
+    assert no_plan(begun, fresh) == (
+        "2 trials, 2 running, none reached accuracy 1; the best was 0.9"
+    )
+
+
+def test_no_plan_says_that_nothing_was_reported() -> None:
+    dead = TrialRecord("t", ONE, {}, 0, [], Ended(EndCause.FAILED, "no such layer"))
+    assert no_plan(dead).endswith("; nothing was reported; the last one: no such layer")
+
+
+def test_no_plan_says_what_ended_the_search() -> None:
+    ended = TrialRecord("t", ONE, {}, 0, [Report(1.0, 0.9, 5.0)], Ended(EndCause.STOPPED, "why."))
+    assert no_plan(ended).endswith("the best was 0.9; the last one: why")
+    known = Knowledge([ended], SPACE, goal(sweep_budget=0.1), NodeHours())
+    plan = make_plan(known, None, 0.25)
+    assert "; the search ended: the sweep's budget of 0.1 node-hours is spent." in str(plan)
+
+
+def test_a_plan_says_which_limit_ended_the_search() -> None:
+    records = [JOB.record(goal(), ONE, "t")]
+    known = Knowledge(records, SPACE, goal(sweep_budget=0.1), NodeHours())
+    plan = make_plan(known, None, 0.25)
+    assert isinstance(plan, Plan)
+    assert plan.limit == "the sweep's budget of 0.1 node-hours is spent"
+    assert str(plan).endswith(f"The search spent 0.25 node-hours and ended early: {plan.limit}.")

@@ -161,7 +161,7 @@ def test_a_bad_value_is_named_with_its_rule(name: str, value: object) -> None:
         ({"workers": (8,), "batches": (4,), "divisible": False}, "[1, any]"),
         ({"workers": (1,), "batches": (64,), "max_local_batch": 32}, "[1, 32]"),
         ({"workers": (4,), "batches": (64,), "min_local_batch": 32}, "[32, any]"),
-        ({"workers": (4,), "batches": (64,), "excluded": ((4, 64),)}, "1 pairs excluded"),
+        ({"workers": (4,), "batches": (64,), "excluded": ((4, 64),)}, "1 pair excluded"),
     ],
 )
 def test_a_batch_that_no_worker_count_can_split_is_named(
@@ -170,6 +170,7 @@ def test_a_batch_that_no_worker_count_can_split_is_named(
     batch, workers = space["batches"][-1], list(space["workers"])
     with pytest.raises(InvalidSpaceError, match=f"the batch {batch} can't be split") as caught:
         Space(**space)
+    assert ("excluded" in str(caught.value)) is ("excluded" in space)
     assert str(workers) in str(caught.value)
     assert bounds in str(caught.value)
     assert "Drop it, or widen the bounds." in str(caught.value)

@@ -114,7 +114,7 @@ def test_a_damaged_row_is_left_out_alone(
 def test_a_trial_of_another_space_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     session = make_session()
     rows = [ASKED, {**ASKED, "trial_id": "y", "workers": 7}]
-    merge_rows(session, rows, lambda record: record.allocation.workers < 7)
+    merge_rows(session, rows, lambda record: record.trial_id == "z")
     assert list(session.records) == ["z"]
     assert "isn't of this search space" in caplog.text
 

@@ -9,11 +9,11 @@ from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause
+from raycosttune.core.profile import Profile
 from raycosttune.core.space import Allocation, Space
 from raycosttune.simulate.noise import Noise
 from raycosttune.simulate.outcome import Outcome
 from raycosttune.simulate.peer import Choice, Peer, PeerPolicy, PeerTrial
-from raycosttune.simulate.policy import Profile
 from raycosttune.simulate.run import simulate
 from raycosttune.simulate.table import TableWorkload
 from tests.simulate.worlds import FEW, one_batch, tables

@@ -85,7 +85,8 @@ def test_replaying_a_sweep_finds_the_oracle_among_the_cells_that_it_finished(
         assert recorded.epoch_seconds(cell) == pytest.approx(workload.epochs[cell])
         assert recorded.step_seconds(cell) == pytest.approx(workload.epochs[cell] / 100)
         start = workload.startups[cell.workers]
-        assert recorded.startup_seconds(cell.workers) == pytest.approx(start)
+        slack = 1e-9 * workload.epochs[cell]  # of what rounding leaves of an even first epoch
+        assert recorded.startup_seconds(cell.workers) == pytest.approx(start, abs=slack)
         curve, whole = recorded.curve(cell.batch_size), workload.curve(cell.batch_size)
         assert curve.epochs == whole.epochs[: len(curve.epochs)]
         assert curve.values == whole.values[: len(curve.values)]
@@ -199,6 +200,21 @@ def test_a_recipe_that_ran_twice_is_the_median_of_its_successes() -> None:
     ]
     curve = RecordedWorkload.of(records, GOAL).curve(32)
     assert curve == Curve((1.0, 2.0, 3.0, 4.0), (0.5, 0.5, 0.75, 1.0))
+
+
+def test_a_start_costs_the_one_off_work_of_its_first_epoch_too() -> None:
+    cell = Allocation(1, 32)
+    told = record("a", (0.5, 0.7, 1.0), cell=cell, epoch_seconds=0.035)
+    told.reports[0] = Report(1.0, 0.5, 0.2 + 4.886, 0.2)
+    again = Report(4.0, 1.0, 0.3 + 0.5 + 0.035, 0.3, attempt=2)
+    told.reports.append(again)
+    workload = RecordedWorkload.of([told], GOAL)
+    assert workload.startup_seconds(1) == pytest.approx((0.2 + 4.851 + 0.8) / 2)
+    assert workload.epoch_seconds(cell) == pytest.approx(0.035)
+    told.reports.pop()
+    seconds = sum(report.seconds for report in told.reports)
+    outcome = Truth(RecordedWorkload.of([told], GOAL), GOAL, WorkerHours())
+    assert outcome.oracle_cost == pytest.approx(seconds / 3600)
 
 
 def test_a_value_or_a_time_that_is_no_number_is_left_out() -> None:

@@ -7,13 +7,14 @@ from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Finished, Run, Wait
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause
+from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.analytic import AnalyticWorkload
 from raycosttune.simulate.outcome import Moment
 from raycosttune.simulate.peer import Choice
-from raycosttune.simulate.policy import Policy, Profile
+from raycosttune.simulate.policy import Policy
 from raycosttune.simulate.run import MOST_TRIALS, simulate
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, checked_cost
 from raycosttune.core.goal import Goal
+from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.simulate.noise import Noise
-from raycosttune.simulate.policy import Profile
 from raycosttune.simulate.run import simulate
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Workload

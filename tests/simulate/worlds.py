@@ -19,11 +19,12 @@ from raycosttune.core.decision import (
     Wait,
 )
 from raycosttune.core.observation import Ended, Observation, Report
+from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
 from raycosttune.simulate.noise import Noise
 from raycosttune.simulate.outcome import Outcome
 from raycosttune.simulate.peer import Choice
-from raycosttune.simulate.policy import Policy, Profile, Profiled
+from raycosttune.simulate.policy import Policy
 from raycosttune.simulate.run import simulate
 from raycosttune.simulate.table import TableWorkload, measured_space
 from raycosttune.simulate.workload import Curve, Workload

@@ -16,7 +16,8 @@ from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer, prepare_data_loader, prepare_model
 from torch.utils.data import DataLoader, TensorDataset
 
-from raycosttune.train.profile import PROFILE, profile_loop, read_profile
+from raycosttune.train.keys import PROFILE
+from raycosttune.train.profile import profile_loop, read_profile
 from raycosttune.train.profile_cells import Config, InvalidProfileError, ProfileResult
 
 ROOT = Path(__file__).parents[2]

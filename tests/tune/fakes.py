@@ -61,6 +61,7 @@ class FakeTune:
         self.folder = folder
         self.trials: list[FakeTrial] = []
         self.suggested = 0
+        self.factory = names.get("factory")
         self.scheduler.set_search_properties(names.get("metric"), names.get("mode"))
         if space:
             search.set_search_properties(names.get("metric"), names.get("mode"), space)
@@ -78,7 +79,9 @@ class FakeTune:
         config = self.searcher.suggest(name)
         if not isinstance(config, dict):
             return config
-        return self.add(FakeTrial(name, config, self.folder))
+        trial = FakeTrial(name, config, self.folder)
+        trial.placement_group_factory = self.factory
+        return self.add(trial)
 
     def add(self, trial: FakeTrial) -> FakeTrial:
         self.trials.append(trial)

@@ -192,7 +192,7 @@ def test_a_used_up_search_says_why_a_second_run_gets_no_trial(
         assert ray_tune.suggest() == "FINISHED"
         assert "gets no trial" not in caplog.text
         assert FakeTune(search, tmp_path / "two", SPACE).suggest("new") == "FINISHED"
-    assert "its search has already run 1 trials" in caplog.text
+    assert "its search has already run 1 trial," in caplog.text
     assert "Make a new CostAwareSearch" in caplog.text
 
 
@@ -287,3 +287,4 @@ def test_a_trial_that_returns_without_a_report_has_finished(tmp_path: Path) -> N
     assert record.reports == []
     assert record.ended is not None
     assert record.ended.cause is EndCause.FINISHED
+    assert record.ended.reason.startswith("the training function returned without a report: a Ray ")

@@ -104,6 +104,12 @@ def test_a_worker_needs_something(make: Any) -> None:
         make(loop, resources_per_worker={"CPU": 0})
 
 
+@pytest.mark.parametrize("samples", [0, -1, 1.5, "600", True])
+def test_samples_are_counted(samples: Any) -> None:
+    with pytest.raises(InvalidTrainableError, match=r"samples must be .*got"):
+        torch_trainable(loop, samples=samples)
+
+
 def test_a_worker_on_a_gpu_may_need_no_cpu() -> None:
     trainable: Any = torch_trainable(loop, resources_per_worker={"CPU": 0}, use_gpu=True)
     assert trainable._resources.resources_per_worker == {"CPU": 0, "GPU": 1}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
+from raycosttune.core.profile import Profile
 from raycosttune.core.space import Allocation, Space
 from raycosttune.simulate.peers.profiling import (
     PredictingPeer,
@@ -12,7 +13,6 @@ from raycosttune.simulate.peers.profiling import (
     middle,
     profiles_of,
 )
-from raycosttune.simulate.policy import Profile
 
 
 class _OneAtATime(PredictingPeer):

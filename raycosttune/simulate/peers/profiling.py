@@ -8,9 +8,9 @@ import numpy as np
 
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
+from raycosttune.core.profile import Profile
 from raycosttune.core.space import Allocation, Space
 from raycosttune.simulate.peer import Peer, PeerTrial
-from raycosttune.simulate.policy import Profile
 
 GUESSED_EPOCHS = 20.0
 GROWTH = 1.5

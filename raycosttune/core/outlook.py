@@ -1,0 +1,213 @@
+"""What runs at each batch may cost, under every law of the epochs that a recipe needs."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtr
+
+from raycosttune.core.belief import RUN_SD, Belief, Clues, law
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.schedule import Choices, Step, best_step
+
+UNSURE_SD = 0.08  # epoch times less certain than this are taken with caution
+MISSING = 4.0  # what a batch counts, in whole runs, under laws that no cell is fast enough for
+RESTART = 1.43  # a restart costs more than what it costs whoever knows the epochs in advance
+LEAST_CHANCE, EVEN = 1e-3, 0.5
+LEAST_RATE = 1e-12
+HOPE = 1.0
+NEAR = 0.2  # log cost within which a cell counts as near the best
+
+
+@dataclass(frozen=True)
+class Near:
+    """Says which cells may be the best.
+
+    Attributes:
+        chance: How much each cell is near the cheapest in time, shape (cells,), summing to 1.
+        doubt: The same, weighed by how uncertain it is that the deadline is met, in [0, 1].
+        cost: Expected cost of a run of the cheapest.
+    """
+
+    chance: Floats
+    doubt: Floats
+    cost: float
+
+
+class Outlook:
+    """Holds the costs that a belief implies.
+
+    Args:
+        known: What the records say; epoch times are measured in at least one cell.
+        recipe: Key of a recipe, or None for one not tried.
+        can_resize: Whether a run may change its workers.
+    """
+
+    def __init__(self, known: Knowledge, recipe: str | None, *, can_resize: bool) -> None:
+        self.known, self.recipe = known, recipe
+        self._can_resize = can_resize
+        index = {cell: k for k, cell in enumerate(known.space.cells)}
+        self.cells = known.cells
+        places = np.array([index[cell] for cell in self.cells])
+        self.log_seconds = known.time.log_mean[places]
+        self.sd = known.time.log_sd[places]
+        self.startups = np.array([known.startup.predict(cell.workers).mid for cell in self.cells])
+        # What costs nothing at first is ranked by its time.
+        self.rates = np.array([max(known.rate(cell), LEAST_RATE) for cell in self.cells])
+        self.batches = tuple(sorted({cell.batch_size for cell in self.cells}))
+        self.limit = known.goal.deadline_seconds or math.inf
+        self._at = np.array([self.batches.index(cell.batch_size) for cell in self.cells])
+        # A deadline tells of the fastest cell, which may be one whose time is not known yet.
+        hoped = np.exp(self.log_seconds - HOPE * self.sd)
+        fastest = [float(hoped[self.places(batch)].min()) for batch in self.batches]
+        clues = Clues(
+            known.goal.deadline_seconds,
+            np.array(fastest),
+            float(self.startups.min()),
+            known.period,
+        )
+        runs = [run for run in known.digests if run.record.allocation.batch_size in self.batches]
+        self.belief = Belief(law(self.batches), recipe, runs, clues)
+
+    def places(self, batch_size: int) -> Ints:
+        """Places of a batch's cells."""
+        return np.flatnonzero(self._at == self.batches.index(batch_size))
+
+    @cached_property
+    def costs(self) -> Floats:
+        """Cost of a run on the best workers under each law, shape (s, o, b); infinite if late."""
+        epochs = np.maximum(np.exp(self.belief.log_epochs), self.belief.period)
+        columns = []
+        for k, batch in enumerate(self.batches):
+            cost, _ = self.cheapest(batch, epochs[:, :, k], caution=0.5)
+            columns.append(cost)
+        return np.stack(columns, axis=-1)
+
+    @cached_property
+    def whole(self) -> float:
+        """Expected cost of a run at the best batch, over the laws under which one is in time."""
+        best = self.costs.min(axis=2)
+        feasible = np.isfinite(best)
+        chance = float((self.belief.weights * feasible).sum())
+        if chance < LEAST_CHANCE:
+            slow = self.rates.min() * np.exp(self.log_seconds).max()
+            return float(slow * self.belief.expected(np.exp(self.belief.log_epochs)).min())
+        return float((self.belief.weights * np.where(feasible, best, 0.0)).sum()) / chance
+
+    @cached_property
+    def chance_in_time(self) -> float:
+        """How likely some cell reaches the target by the deadline."""
+        return float((self.belief.weights * np.isfinite(self.costs).any(axis=2)).sum())
+
+    @cached_property
+    def _filled(self) -> Floats:
+        return np.where(np.isfinite(self.costs), self.costs, MISSING * self.whole)
+
+    @cached_property
+    def least(self) -> float:
+        """Expected cost at the best batch for whoever knew the epochs in advance."""
+        return float(self.belief.expected(self._filled).min())
+
+    def cheapest(self, batch_size: int, epochs: Floats, *, caution: float) -> tuple[Floats, Ints]:
+        """Returns cost and place of the cheapest cell in time for some epochs.
+
+        Args:
+            batch_size: The batch.
+            epochs: Any shape.
+            caution: Deviations by which an uncertain epoch time is taken longer.
+
+        Returns:
+            Of the shape of `epochs`; infinite costs where no cell is in time.
+        """
+        k = self.places(batch_size)
+        seconds = self.startups[k] + np.asarray(epochs)[..., None] * np.exp(self.log_seconds[k])
+        unsure = np.where(self.sd[k] > UNSURE_SD, caution * self.sd[k], 0.02)
+        late = seconds * np.exp(unsure) > self.limit
+        costs = np.where(late, math.inf, seconds * self.rates[k])
+        best = costs.argmin(axis=-1)
+        return costs.min(axis=-1), k[best]
+
+    def restart(self, batch_size: int, stages: Floats) -> Floats:
+        """Returns the expected cost of a fresh run after so many epochs at a batch in vain.
+
+        Args:
+            batch_size: The batch that was given up.
+            stages: Epochs done there, shape (k,).
+
+        Returns:
+            Shape (k,).
+        """
+        weights = self.belief.weights * self.belief.survival(batch_size, stages)
+        total = weights.sum(axis=(1, 2))
+        costs = np.tensordot(weights, self._filled, axes=2) / np.maximum(total, 1e-300)[:, None]
+        known = np.where(total > 0, costs.min(axis=1), MISSING * self.whole)
+        return np.asarray(RESTART * known, dtype=np.float64)
+
+    def step(
+        self,
+        batch_size: int,
+        *,
+        penalty: float,
+        epoch: float = 0.0,
+        seconds_left: float = math.inf,
+        workers: int | None = None,
+    ) -> tuple[float, int]:
+        """Plans the next step of a run.
+
+        Args:
+            batch_size: Its batch.
+            penalty: Least cost of a failure.
+            epoch: Epochs done.
+            seconds_left: Seconds until the deadline.
+            workers: Its present workers, None before the start.
+
+        Returns:
+            Expected cost from here on, and the place of the cell to go on in.
+        """
+        k = self.places(batch_size)
+        stages = self.belief.stages(batch_size, epoch)
+        done = np.concatenate([[epoch], stages[:-1]])
+        counts = [self.cells[int(place)].workers for place in k]
+        unsure = np.where(self.sd[k] > UNSURE_SD, self.sd[k], 0.0)
+        seconds = np.exp(self.log_seconds[k] + unsure)
+        choices = Choices(seconds, self.rates[k], self.startups[k], self._can_resize)
+        step: Step = best_step(
+            choices,
+            stages,
+            np.maximum(self.restart(batch_size, done), penalty),
+            seconds_left=seconds_left,
+            epoch=epoch,
+            place=counts.index(workers) if workers in counts else None,
+        )
+        return step.cost, int(k[step.place])
+
+    def likeliest_in_time(self) -> tuple[int, float]:
+        """Returns place and chance of the cell that most likely meets the deadline."""
+        epochs = np.maximum(self.belief.log_epochs, math.log(self.belief.period))
+        room = math.log(max(self.limit, 1e-9)) if math.isfinite(self.limit) else math.inf
+        apart = (room - self.log_seconds - epochs[:, :, self._at]) / np.hypot(self.sd, RUN_SD)
+        chances = self.belief.expected(ndtr(apart))
+        return int(np.argmax(chances)), float(chances.max())
+
+    @cached_property
+    def near(self) -> Near:
+        """Which cells may be the best; where the deadline is in danger, also fast unknown ones."""
+        epochs = np.maximum(np.exp(self.belief.log_epochs[:, :, self._at]), self.belief.period)
+        seconds = self.startups + epochs * np.exp(self.log_seconds)
+        is_safe = self.chance_in_time > EVEN
+        hoped = seconds * np.exp(-(0.5 if is_safe else 1.5) * np.minimum(self.sd, 0.8))
+        in_time = hoped <= self.limit
+        fast = hoped <= 1.2 * hoped.min(axis=2, keepdims=True)
+        counts = np.where(in_time.any(axis=2, keepdims=True), in_time, fast)
+        costs = np.where(counts, (seconds if is_safe else hoped) * self.rates, math.inf)
+        best = costs.min(axis=2, keepdims=True)
+        share = np.exp(-np.log(costs / best) / NEAR)
+        share /= share.sum(axis=2, keepdims=True)
+        doubt = np.zeros_like(self.sd)
+        if math.isfinite(self.limit):
+            met = ndtr((math.log(self.limit) - np.log(seconds)) / np.maximum(self.sd, 0.02))
+            doubt = self.belief.expected(share * 4 * met * (1 - met))
+        cost = float((self.belief.weights * best[:, :, 0]).sum())
+        return Near(self.belief.expected(share), doubt, cost)

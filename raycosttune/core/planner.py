@@ -1,0 +1,251 @@
+"""What to do next for the smallest bill: profile, run, resize, stop, or end the sweep."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
+from raycosttune.core.experiment import Experiment
+from raycosttune.core.held import present
+from raycosttune.core.isotonic import Floats
+from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.observation import EndCause, TrialRecord
+from raycosttune.core.outlook import Outlook
+from raycosttune.core.proposer import recipe_key
+from raycosttune.core.space import Allocation
+
+LOSS = 2.0  # a failure's least cost, in whole runs
+MOST_LOSS = 20.0
+RUNNING_LOSS = 0.5  # the part of it that counts in a run that has begun
+MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
+OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
+SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """Is what starting each batch afresh would cost.
+
+    Attributes:
+        costs: Expected cost by batch, shape (b,).
+        places: Places of the cells to start in.
+        loss: What a failure was taken to cost at least, in whole runs.
+    """
+
+    costs: Floats
+    places: tuple[int, ...]
+    loss: float
+
+
+class Planner:
+    """Plans from what is known at one moment; epoch times are known in at least one cell.
+
+    Args:
+        known: What the records say.
+        recipes: Whether new recipes can be proposed.
+        can_resize: Whether a running trial may change its workers.
+    """
+
+    def __init__(self, known: Knowledge, *, recipes: bool, can_resize: bool) -> None:
+        self._known, self._recipes, self._can_resize = known, recipes, can_resize
+        self._outlooks: dict[str | None, Outlook] = {}
+        self._fresh: dict[str | None, Fresh] = {}
+
+    def outlook(self, recipe: str | None) -> Outlook:
+        """Returns what a recipe's runs may cost."""
+        if recipe not in self._outlooks:
+            self._outlooks[recipe] = Outlook(self._known, recipe, can_resize=self._can_resize)
+        return self._outlooks[recipe]
+
+    @property
+    def new_recipe(self) -> str | None:
+        """The recipe of a fresh run while nothing has reached the target."""
+        return None if self._recipes else "{}"
+
+    def fresh(self, recipe: str | None) -> Fresh:
+        """Values a fresh run at each batch; the worse the prospects, the dearer a failure."""
+        if recipe not in self._fresh:
+            loss = LOSS
+            while True:
+                found = self._valued(recipe, loss)
+                hopeful = found.costs.min() < 0.95 * loss * self.outlook(recipe).whole
+                if hopeful or loss >= MOST_LOSS:
+                    break
+                loss *= 2
+            self._fresh[recipe] = found
+        return self._fresh[recipe]
+
+    def _valued(self, recipe: str | None, loss: float) -> Fresh:
+        outlook = self.outlook(recipe)
+        steps = [
+            outlook.step(batch, penalty=loss * outlook.whole, seconds_left=outlook.limit)
+            for batch in outlook.batches
+        ]
+        return Fresh(np.array([cost for cost, _ in steps]), tuple(at for _, at in steps), loss)
+
+    def first_runs(self) -> list[Experiment]:
+        """Ranks the runs to make while nothing has reached the target, best first."""
+        recipe = self.new_recipe
+        outlook, fresh = self.outlook(recipe), self.fresh(recipe)
+        unit = self._known.cost.unit
+        order = np.argsort(fresh.costs)
+        places = [fresh.places[k] for k in order]
+        why = [f"is expected to reach the target for {fresh.costs[k]:.3g} {unit}" for k in order]
+        if fresh.costs.min() > 0.95 * fresh.loss * outlook.whole:
+            place, chance = outlook.likeliest_in_time()
+            places.insert(0, place)
+            why.insert(0, f"reaches the target in time with an estimated chance of {chance:.0%}")
+        runs = [
+            self._first(outlook, place, reason) for place, reason in zip(places, why, strict=True)
+        ]
+        return [run for run in runs if self._recipes or not self._is_futile(run.allocation)]
+
+    def _is_futile(self, cell: Allocation) -> bool:
+        """Tells whether a cell's runs went to their end in vain too often, or its batch runs."""
+        is_running = any(
+            run.record.is_live and run.record.allocation.batch_size == cell.batch_size
+            for run in self._known.digests
+        )
+        ends = sum(
+            run.record.allocation == cell and self._went_to_its_end(run.record)
+            for run in self._known.digests
+        )
+        return is_running or ends >= MOST_MISSES
+
+    def _went_to_its_end(self, record: TrialRecord) -> bool:
+        """Tells whether a run ended by itself, at the deadline or with the last legal epoch."""
+        if record.ended is None or not record.reports:
+            return False
+        goal = self._known.goal
+        at_end = record.epoch >= (goal.max_epochs or math.inf)
+        is_late = record.run_seconds >= (goal.deadline_seconds or math.inf)
+        return record.ended.cause is EndCause.FINISHED or at_end or is_late
+
+    def _first(self, outlook: Outlook, place: int, why: str) -> Experiment:
+        cell = outlook.cells[place]
+        epochs = outlook.belief.stages(cell.batch_size, 0.0)
+        seconds = outlook.startups[place] + epochs * math.exp(outlook.log_seconds[place])
+        price = float(np.minimum(seconds, outlook.limit).mean() * outlook.rates[place])
+        recipe = None if self._recipes else "{}"
+        return Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
+
+    def further_runs(self, incumbent: Incumbent) -> list[Experiment]:
+        """Ranks the runs that pay for themselves once the target is reached, best first."""
+        found = [
+            self._further(incumbent, batch, incumbent.recipe)
+            for batch in self.outlook(incumbent.recipe).batches
+            if not self._is_known(batch, incumbent.recipe)
+        ]
+        if self._recipes and not self._tries_new(incumbent):
+            found.append(self._further(incumbent, incumbent.allocation.batch_size, None))
+        return sorted((run for run in found if run.value > 0), key=lambda run: -run.value)
+
+    def _is_known(self, batch_size: int, recipe: str) -> bool:
+        """Tells whether the epochs of a batch and recipe are known, or being learned."""
+        return any(
+            run.recipe == recipe
+            and run.record.allocation.batch_size == batch_size
+            and (run.reached is not None or run.record.is_live)
+            for run in self._known.digests
+        )
+
+    def _tries_new(self, incumbent: Incumbent) -> bool:
+        return any(
+            run.record.is_live and run.recipe != incumbent.recipe for run in self._known.digests
+        )
+
+    def _further(self, incumbent: Incumbent, batch_size: int, recipe: str | None) -> Experiment:
+        known, outlook = self._known, self.outlook(recipe)
+        epochs = [
+            run.epochs.low
+            for run in known.digests
+            if run.epochs is not None
+            and run.recipe == recipe
+            and run.epochs.batch_size == batch_size
+        ]
+        k = outlook.places(batch_size)
+        place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
+        stages = outlook.belief.stages(batch_size, max(epochs, default=0.0))
+        saving, price, seconds = self._worth(incumbent, outlook, place, stages, 0.0)
+        price += float(outlook.startups[place] * outlook.rates[place])
+        if recipe is None and saving > 0:
+            # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
+            saving /= len(known.recipes) + 1
+        what = "tries another recipe" if recipe is None else "tries the best recipe here"
+        why = (
+            f"{what} and is expected to save {saving:.3g} {known.cost.unit} over "
+            f"{known.remaining_runs} runs for {price:.3g}"
+        )
+        return Experiment(outlook.cells[place], recipe, price, saving, seconds, why)
+
+    def _worth(
+        self, incumbent: Incumbent, outlook: Outlook, place: int, stages: Floats, epoch: float
+    ) -> tuple[float, float, float]:
+        """Returns expected saving, price and seconds of going on until it pays no more."""
+        batch = outlook.cells[place].batch_size
+        costs, _ = outlook.cheapest(batch, stages, caution=0.5)
+        saved = self._known.remaining_runs * np.maximum(incumbent.cost.mid - costs, 0.0)
+        steps = len(stages)
+        alive = np.arange(steps, 0, -1) / steps
+        seconds = np.cumsum(np.diff(np.concatenate([[epoch], stages])) * alive)
+        seconds = seconds * math.exp(outlook.log_seconds[place])
+        savings = np.cumsum(saved) / steps
+        until = int(np.argmax(savings - seconds * outlook.rates[place]))
+        return (
+            float(savings[until]),
+            float(seconds[until] * outlook.rates[place]),
+            float(seconds[until]),
+        )
+
+    @cached_property
+    def _given_up(self) -> int:
+        """How many runs were stopped before the target: so often did a fresh one look better."""
+        return sum(
+            run.reached is None
+            and run.record.ended is not None
+            and run.record.ended.cause is EndCause.STOPPED
+            for run in self._known.digests
+        )
+
+    def next_step(self, record: TrialRecord) -> Decision:
+        """Decides on a run that has not reached the target."""
+        known, recipe = self._known, recipe_key(record.recipe)
+        outlook = self.outlook(recipe)
+        cell = present(record, known.space)
+        epoch = record.run[-1].epoch
+        if known.incumbent is not None and known.is_delivered:
+            place = outlook.cells.index(cell)
+            stages = outlook.belief.stages(cell.batch_size, epoch)
+            saving, price, _ = self._worth(known.incumbent, outlook, place, stages, epoch)
+            if saving > price:
+                return Continue()
+            return Stop(StopCause.COST, "finishing it is expected to cost more than it saves")
+        left = outlook.limit - record.run_seconds
+        if left <= 0:
+            return Stop(StopCause.DEADLINE, f"{record.run_seconds:.0f} s have passed")
+        loss = self.fresh(self.new_recipe).loss
+        on, place = outlook.step(
+            cell.batch_size,
+            penalty=RUNNING_LOSS * loss * outlook.whole,
+            epoch=epoch,
+            seconds_left=left,
+            workers=cell.workers,
+        )
+        anew = self.outlook(self.new_recipe)
+        if on > 1.03 * anew.least:
+            fresh = self.fresh(self.new_recipe)
+            hopeful = fresh.costs.min() < 0.95 * fresh.loss * anew.whole
+            anew_cost = float(fresh.costs.min()) * OPTIMISM**self._given_up
+            if not hopeful and self._can_resize:
+                k = outlook.places(cell.batch_size)
+                place = int(k[np.argmin(outlook.log_seconds[k] + outlook.sd[k])])
+            if hopeful and anew_cost < SAVES * on:
+                unit = known.cost.unit
+                why = f"going on is expected to cost {on:.3g} {unit}, a fresh run elsewhere "
+                return Stop(StopCause.COST, f"{why}{anew_cost:.3g}")
+        workers = outlook.cells[place].workers
+        if workers == cell.workers:
+            return Continue()
+        return Resize(workers, f"{workers} workers are expected to reach the target for less")

@@ -1,0 +1,111 @@
+"""Which cells to time next, and whether that pays."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+
+from raycosttune.core.isotonic import Floats
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.outlook import Outlook
+from raycosttune.core.planner import Planner
+from raycosttune.core.profile import STEPS, Profile
+
+SHARE = 0.4  # of the cost put at risk by an unknown epoch time that a profile saves
+TOP = 2  # cells timed in one start
+LEAST_SD = 0.06
+MOST_SD = 0.7
+MOST_PROFILES = 20
+MOST_CELLS = 8
+LEAST_PRICE = 0.1  # of a start's price is counted at least
+MOST_FAILED = 2
+
+
+def choose_profile(
+    known: Knowledge, planner: Planner | None, most_workers: float
+) -> Profile | None:
+    """Returns the profile to make now; none after some that failed, and none that doesn't fit.
+
+    Args:
+        known: What the records say.
+        planner: Plans from it; None while no epoch time is known.
+        most_workers: Workers that are free.
+    """
+    failed = sum(record.is_failed for record in known.profiles)
+    if failed >= MOST_FAILED or not known.cells:
+        return None
+    if planner is None:
+        profile = first_profile(known)
+        return profile if profile.held.workers <= most_workers else None
+    incumbent = known.incumbent
+    recipe = planner.new_recipe if incumbent is None else incumbent.recipe
+    return next_profile(known, planner.outlook(recipe), most_workers)
+
+
+def first_profile(known: Knowledge) -> Profile:
+    """Times the fewest workers at a small, a middle and a large batch."""
+    fewest = min(cell.workers for cell in known.cells)
+    cells = sorted(cell for cell in known.cells if cell.workers == fewest)
+    picked = sorted({cells[0], cells[len(cells) // 2], cells[-1]})
+    return Profile(tuple(picked), why="times a few steps on the fewest workers")
+
+
+def next_profile(
+    known: Knowledge, outlook: Outlook, most_workers: float = math.inf
+) -> Profile | None:
+    """Returns the profile that pays best, or None where none pays.
+
+    What an unknown epoch time puts at risk is the chance that its cell is near the best, times
+    its deviation, times what the runs still to be made cost.
+    """
+    samples = known.samples_per_epoch
+    if len(known.profiles) >= MOST_PROFILES or known.remaining_runs == 0 or samples is None:
+        return None
+    near = outlook.near
+    shut = known.unprofiled
+    is_open = np.array(
+        [not known.time.is_measured(cell) and cell not in shut for cell in outlook.cells]
+    )
+    risk = near.chance * np.minimum(outlook.sd, MOST_SD) + near.doubt
+    risk = np.where(is_open & (outlook.sd > LEAST_SD), risk, 0.0)
+    steps = STEPS * np.exp(outlook.log_seconds) / samples
+    steps = steps * np.array([cell.batch_size for cell in outlook.cells])
+    saved = SHARE * known.remaining_runs * near.cost * risk
+    best: tuple[float, Profile] | None = None
+    for workers, places in _by_workers(outlook).items():
+        top = [k for k in sorted(places, key=lambda k: -risk[k])[:TOP] if risk[k] > 0]
+        if not top or workers > most_workers:
+            continue
+        saving = float(saved[places].sum())
+        rate = outlook.rates[top].max()
+        price = float((outlook.startups[top[0]] + steps[top].sum()) * rate)
+        if saving <= price:
+            continue
+        guests = _guests(outlook, top, saved, steps)
+        # Starts of their own that the guests need no more make this one cheaper.
+        spared = {outlook.cells[k].workers: outlook.startups[k] * outlook.rates[k] for k in guests}
+        value = saving / max(price - sum(spared.values()), LEAST_PRICE * price)
+        if best is None or value > best[0]:
+            total = price + float(steps[guests].sum() * rate)
+            gain = saving + float(saved[guests].sum())
+            why = f"is expected to save {gain:.3g} {known.cost.unit} for {total:.3g}"
+            cells = tuple(sorted(outlook.cells[k] for k in [*top, *guests]))
+            best = value, Profile(cells, why=why)
+    return None if best is None else best[1]
+
+
+def _guests(outlook: Outlook, hosts: list[int], saved: Floats, steps: Floats) -> list[int]:
+    """Returns cells of fewer workers that the start of `hosts` times for less than their own."""
+    held = max(outlook.cells[k].workers for k in hosts)
+    price = steps * outlook.rates[hosts].max()
+    alone = (outlook.startups + steps) * outlook.rates
+    pays = np.flatnonzero((saved > price) & (alone > price))
+    fewer = [int(k) for k in pays if outlook.cells[k].workers < held]
+    return sorted(fewer, key=lambda k: price[k] - saved[k])[: MOST_CELLS - len(hosts)]
+
+
+def _by_workers(outlook: Outlook) -> dict[int, list[int]]:
+    places: dict[int, list[int]] = defaultdict(list)
+    for k, cell in enumerate(outlook.cells):
+        places[cell.workers].append(k)
+    return places

@@ -1,0 +1,183 @@
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raycosttune.core.belief import STAGES, Belief, Clues, law
+from raycosttune.core.digest import Digest, summed_up
+from raycosttune.core.goal import Goal
+from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.space import Allocation
+
+BATCHES = (64, 256, 1024)
+GRID = law(BATCHES)
+GOAL = Goal(target=1.0, metric="accuracy", mode="max")
+SMALL = settings(max_examples=40)
+
+
+def clues(deadline: float | None = None, period: float = 1.0, seconds: float = 10.0) -> Clues:
+    return Clues(deadline, np.full(len(BATCHES), seconds), 5.0, period)
+
+
+def run(
+    batch: int,
+    epochs: int,
+    *,
+    reached: bool = False,
+    recipe: str = "a",
+    scale: float | None = None,
+    has_values: bool = False,
+) -> Digest:
+    """Returns a run whose curve says nothing, but for its end and its noise scale."""
+    value = 0.0 if has_values else None
+    reports = [Report(float(k), value, 1.0, noise_scale=scale) for k in range(1, epochs + 1)]
+    if reached:
+        reports[-1] = Report(float(epochs), 1.0, 1.0, noise_scale=scale)
+    return summed_up(TrialRecord("t", Allocation(1, batch), {"name": recipe}, 0, reports), GOAL)
+
+
+def key(recipe: str) -> str:
+    return run(64, 1, recipe=recipe).recipe
+
+
+def belief(runs: Sequence[Digest], recipe: str | None = "a", **hints: float) -> Belief:
+    return Belief(GRID, None if recipe is None else key(recipe), runs, clues(**hints))
+
+
+def mean_log(found: Belief, batch: int) -> float:
+    return float(found.expected(found.log_epochs[:, :, BATCHES.index(batch)]))
+
+
+RUNS = st.lists(
+    st.builds(
+        run,
+        st.sampled_from(BATCHES),
+        st.integers(1, 60),
+        reached=st.booleans(),
+        recipe=st.sampled_from("abc"),
+        scale=st.none() | st.floats(1, 1e5),
+        has_values=st.booleans(),
+    ),
+    max_size=4,
+)
+
+
+@SMALL
+@given(RUNS, st.sampled_from((None, "a", "z")), st.none() | st.floats(20, 1e5))
+def test_the_weights_sum_to_one(
+    runs: list[Digest], recipe: str | None, deadline: float | None
+) -> None:
+    found = Belief(GRID, None if recipe is None else key(recipe), runs, clues(deadline))
+    assert found.weights.sum() == pytest.approx(1)
+    assert (found.weights >= 0).all()
+    assert float(found.expected(np.ones_like(found.weights))) == pytest.approx(1)
+
+
+@SMALL
+@given(
+    RUNS,
+    st.sampled_from(BATCHES),
+    st.integers(0, 400),
+    st.sampled_from((0.25, 1.0, 3.0)),
+)
+def test_stages_rise_and_are_evaluations_still_to_come(
+    runs: list[Digest], batch: int, done: int, period: float
+) -> None:
+    after = done * period
+    stages = belief(runs, period=period).stages(batch, after)
+    assert stages.shape == (STAGES,)
+    assert (np.diff(stages) >= 0).all()
+    assert stages[0] >= after + period * (1 - 1e-6)
+    ahead = (stages - after) / period
+    assert ahead == pytest.approx(np.round(ahead), abs=1e-6)
+
+
+@SMALL
+@given(st.sampled_from(BATCHES), st.sampled_from(BATCHES), st.integers(1, 80), st.integers(1, 80))
+def test_a_longer_run_in_vain_never_shortens_what_is_expected(
+    ran: int, asked: int, short: int, more: int
+) -> None:
+    before, after = (belief([run(ran, epochs)]) for epochs in (short, short + more))
+    assert mean_log(after, asked) >= mean_log(before, asked) - 1e-6
+    assert (after.stages(asked, 0.0) >= before.stages(asked, 0.0)).all()
+
+
+@given(st.sampled_from(BATCHES), st.integers(2, 300))
+def test_a_success_is_what_is_expected_of_its_batch(batch: int, epochs: int) -> None:
+    found = belief([run(batch, epochs, reached=True)])
+    assert mean_log(found, batch) == pytest.approx(math.log(epochs), abs=0.3)
+    assert np.median(found.stages(batch, 0.0)) == pytest.approx(epochs, rel=0.1, abs=1)
+
+
+def test_several_successes_are_averaged_and_narrow_the_stages() -> None:
+    one = belief([run(64, 30, reached=True)]).stages(64, 0.0)
+    many = belief([run(64, e, reached=True) for e in (28, 30, 32, 30)]).stages(64, 0.0)
+    assert np.ptp(many) < np.ptp(one)
+    assert np.median(many) == pytest.approx(30, abs=1)
+
+
+def test_a_larger_noise_scale_brings_the_epochs_of_large_and_small_batches_together() -> None:
+    apart = []
+    for scale in (30.0, 300.0, 3000.0, 30_000.0):
+        found = belief([run(256, 20, reached=True, scale=scale)])
+        apart.append(mean_log(found, 1024) - mean_log(found, 64))
+    assert apart == sorted(apart, reverse=True)
+    assert apart[0] > apart[-1] + 0.5
+
+
+def test_readings_of_a_run_that_goes_on_count_too() -> None:
+    low, high = (belief([run(256, 20, scale=scale)]) for scale in (30.0, 30_000.0))
+    ratios = [mean_log(found, 1024) - mean_log(found, 64) for found in (low, high)]
+    assert ratios[0] > ratios[1]
+
+
+def test_only_the_longest_run_in_vain_counts_for_its_curve() -> None:
+    """A shorter one adds that it ended in vain, which the longer one says already."""
+    short, long = run(64, 5, has_values=True), run(64, 40, has_values=True)
+    both = belief([short, long])
+    assert both.weights == pytest.approx(belief([long, short]).weights)
+    assert mean_log(both, 64) == pytest.approx(mean_log(belief([long]), 64), abs=0.02)
+
+
+def test_other_recipes_say_what_a_new_one_may_need() -> None:
+    unknown = belief([], recipe=None)
+    one = belief([run(64, 200, reached=True)], recipe=None)
+    two = belief([run(64, 200, reached=True), run(64, 190, reached=True, recipe="b")], recipe=None)
+    far = abs(mean_log(unknown, 64) - math.log(200))
+    assert abs(mean_log(one, 64) - math.log(200)) < far / 2
+    assert spread(one) > spread(two)
+    vain = belief([run(64, 200)], recipe=None)
+    assert mean_log(vain, 64) == pytest.approx(mean_log(unknown, 64), abs=0.2)
+
+
+def spread(found: Belief) -> float:
+    logs = found.log_epochs[:, :, 0]
+    return float(found.expected((logs - found.expected(logs)) ** 2))
+
+
+def test_a_deadline_hints_at_epochs_that_fit_into_it() -> None:
+    found = [mean_log(belief([], deadline=limit), 64) for limit in (100.0, 1000.0, 10_000.0)]
+    assert found == sorted(found)
+    for limit, log_epochs in zip((100.0, 1000.0, 10_000.0), found, strict=True):
+        assert math.exp(log_epochs) * 10 < limit
+
+
+def test_more_epochs_than_any_law_explains_leave_the_next_evaluation() -> None:
+    found = belief([])
+    assert (found.stages(64, 1e12) == 1e12 + 1).all()
+
+
+@given(st.sampled_from(BATCHES), st.lists(st.floats(0, 1e4), min_size=2, max_size=5))
+def test_fewer_runs_survive_more_epochs(batch: int, epochs: list[float]) -> None:
+    chances = belief([]).survival(batch, np.sort(epochs))
+    assert chances.shape == (len(epochs), *belief([]).weights.shape)
+    assert (np.diff(chances, axis=0) <= 0).all()
+    assert ((chances >= 0) & (chances <= 1)).all()
+
+
+def test_a_trial_without_a_report_says_nothing() -> None:
+    silent = summed_up(TrialRecord("t", Allocation(1, 64), {"name": "a"}, 0), GOAL)
+    assert belief([silent]).weights == pytest.approx(belief([]).weights)

@@ -1,0 +1,206 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raycosttune.core.decision import Continue, Resize, Stop, StopCause
+from raycosttune.core.goal import Goal
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import EndCause, Ended, TrialRecord
+from raycosttune.core.planner import MOST_MISSES, Planner
+from raycosttune.core.space import Allocation, Space
+from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
+from tests.core.told import begun, know, vain
+
+SPACE = Space((1, 2, 4), (64, 128, 256))
+JOB = amdahl(SPACE)
+FAST = min(JOB.seconds(cell) for cell in SPACE.cells)
+SMALL = settings(max_examples=25)
+
+
+def planner(
+    *records: TrialRecord,
+    space: Space = SPACE,
+    job: Job = JOB,
+    limits: Goal | None = None,
+    recipes: bool = False,
+    can_resize: bool = True,
+) -> Planner:
+    known = know(space, job, space.cells, records, limits=limits)
+    return Planner(known, recipes=recipes, can_resize=can_resize)
+
+
+def reached(cell: Allocation = SPACE.cells[0], name: str = "r") -> TrialRecord:
+    return JOB.record(goal(), cell, name)
+
+
+def further(made: Planner, known: Knowledge) -> list[Allocation]:
+    assert known.incumbent is not None
+    return [run.allocation for run in made.further_runs(known.incumbent)]
+
+
+@SMALL
+@given(spaces_and_jobs(), st.none() | st.floats(0.3, 5), st.integers(0, 4), st.booleans())
+def test_first_runs_are_one_a_batch_in_the_order_of_their_costs(
+    table: tuple[Space, Job], share: float | None, done: int, recipes: bool
+) -> None:
+    space, job = table
+    cell = space.cells[-1]
+    limit = None if share is None else share * job.seconds(cell)
+    limits = goal(deadline_seconds=limit)
+    made = planner(
+        *([vain(job, cell, done)] if done else []),
+        space=space,
+        job=job,
+        limits=limits,
+        recipes=recipes,
+    )
+    runs = made.first_runs()
+    fresh = made.fresh(made.new_recipe)
+    batches = {c.batch_size for c in space.cells}
+    assert len(batches) <= len(runs) <= len(batches) + 1
+    assert {run.allocation.batch_size for run in runs} == batches
+    assert {run.allocation for run in runs} <= set(space.cells)
+    assert {run.recipe for run in runs} == {None if recipes else "{}"}
+    assert all(run.price > 0 and run.seconds > 0 and run.why for run in runs)
+    if len(runs) == len(batches):
+        best = made.outlook(made.new_recipe).batches[int(fresh.costs.argmin())]
+        assert runs[0].allocation.batch_size == best
+
+
+def test_without_hope_the_run_that_most_likely_is_in_time_comes_first() -> None:
+    records = [vain(JOB, cell, 30, f"t{k}") for k, cell in enumerate(SPACE.cells[:3])]
+    made = planner(*records, limits=goal(deadline_seconds=FAST / 10))
+    first = made.first_runs()[0]
+    assert first.why.startswith("reaches the target in time with an estimated chance")
+    assert made.fresh("{}").loss > 2
+
+
+@pytest.mark.parametrize("end", ["by itself", "late", "last epoch", "given up", "silent"])
+def test_a_cell_whose_runs_often_went_to_their_end_in_vain_is_left_unless_recipes_may_help(
+    end: str,
+) -> None:
+    cell = planner().first_runs()[0].allocation
+    records = [vain(JOB, cell, 3, f"t{k}") for k in range(MOST_MISSES)]
+    limits = goal(
+        deadline_seconds=records[0].run_seconds if end == "late" else None,
+        max_epochs=3 if end == "last epoch" else None,
+    )
+    for record in records:
+        record.ended = Ended(EndCause.FINISHED if end == "by itself" else EndCause.STOPPED)
+        if end == "silent":
+            record.reports.clear()
+    is_left = end not in {"given up", "silent"}
+    runs = planner(*records, limits=limits).first_runs()
+    assert (cell not in {run.allocation for run in runs}) is is_left
+    proposing = planner(*records, limits=limits, recipes=True).first_runs()
+    assert len(proposing) >= len(SPACE.batches)
+
+
+def test_a_batch_that_is_being_run_is_not_run_twice() -> None:
+    cell = planner().first_runs()[0].allocation
+    others = planner(begun(JOB, cell, 1)).first_runs()
+    assert others
+    assert cell.batch_size not in {run.allocation.batch_size for run in others}
+
+
+def test_batches_whose_epochs_are_known_or_being_learned_are_not_run_again() -> None:
+    cells = {cell.batch_size: cell for cell in SPACE.cells if cell.workers == 1}
+    running = begun(JOB, cells[128], 1)
+    limits = goal(planned_runs=10_000)
+    known = know(SPACE, JOB, SPACE.cells, [reached(cells[64]), running], limits=limits)
+    made = Planner(known, recipes=False, can_resize=True)
+    assert {cell.batch_size for cell in further(made, known)} <= {256}
+
+
+def test_more_planned_runs_never_make_fewer_further_runs() -> None:
+    counts, values = [], []
+    for planned in (1, 10, 100, 10_000):
+        known = know(SPACE, JOB, SPACE.cells, [reached()], limits=goal(planned_runs=planned))
+        made = Planner(known, recipes=True, can_resize=True)
+        assert known.incumbent is not None
+        runs = made.further_runs(known.incumbent)
+        assert [run.value for run in runs] == sorted((run.value for run in runs), reverse=True)
+        assert all(run.value > 0 for run in runs)
+        counts.append(len(runs))
+        values.append(sum(run.value for run in runs))
+    assert counts == sorted(counts)
+    assert values == sorted(values)
+    assert counts[0] == 0
+    assert counts[-1] > 0
+
+
+def test_another_recipe_is_tried_once_at_a_time() -> None:
+    limits = goal(planned_runs=10_000)
+    incumbent = reached()
+    other = TrialRecord(
+        "o", SPACE.cells[0], {"lr": 0.2}, 1, [JOB.report(goal(), SPACE.cells[0], {}, 1)]
+    )
+    for records, tries in (([incumbent], True), ([incumbent, other], False)):
+        known = know(SPACE, JOB, SPACE.cells, records, limits=limits)
+        assert known.incumbent is not None
+        runs = Planner(known, recipes=True, can_resize=True).further_runs(known.incumbent)
+        assert any(run.recipe is None for run in runs) is tries
+
+
+def test_a_run_before_any_success_goes_on_while_it_is_the_best() -> None:
+    cell = planner().first_runs()[0].allocation
+    run = begun(JOB, cell, 1)
+    decision = planner(run, can_resize=False).next_step(run)
+    assert decision == Continue()
+
+
+def test_a_run_is_resized_only_where_it_may_be() -> None:
+    """Eight epochs are likely, for which one worker is too slow."""
+    job = Job({c: 30.0 / c.workers for c in SPACE.cells}, {64: 8.0, 128: 80.0, 256: 90.0})
+    limits = goal(deadline_seconds=150.0)
+    late = job.record(goal(), Allocation(1, 64), "late")
+    run = begun(job, Allocation(1, 64), 1)
+    moved = planner(late, run, job=job, limits=limits).next_step(run)
+    kept = planner(late, run, job=job, limits=limits, can_resize=False).next_step(run)
+    assert isinstance(moved, Resize)
+    assert moved.workers in {2, 4}
+    assert not isinstance(kept, Resize)
+
+
+def test_a_run_past_the_deadline_is_stopped() -> None:
+    run = begun(JOB, SPACE.cells[0], 3)
+    decision = planner(run, limits=goal(deadline_seconds=run.run_seconds)).next_step(run)
+    assert isinstance(decision, Stop)
+    assert decision.cause is StopCause.DEADLINE
+
+
+def test_a_run_is_given_up_where_a_fresh_one_is_expected_to_cost_less() -> None:
+    """Another batch is known to need few epochs, but no run of it was in time yet."""
+    job = Job(JOB.epoch_seconds, {64: 80.0, 128: 5.0, 256: 8.0})
+    late = [job.record(goal(), Allocation(1, batch), f"r{batch}") for batch in (64, 128)]
+    slow = begun(job, Allocation(1, 64), 1)
+    decision = planner(*late, slow, job=job, limits=goal(deadline_seconds=400.0)).next_step(slow)
+    assert isinstance(decision, Stop)
+    assert decision.cause is StopCause.COST
+    assert "a fresh run elsewhere" in decision.why
+
+
+def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:
+    run = begun(JOB, Allocation(4, 256), 40)
+    for planned, kind in ((2, Stop), (10**9, Continue)):
+        fast = planned > 2
+        told = begun(JOB, Allocation(1, 128), 1) if fast else run
+        limits = goal(planned_runs=planned)
+        decision = planner(reached(Allocation(4, 64)), told, limits=limits).next_step(told)
+        assert isinstance(decision, kind)
+
+
+def test_a_cell_that_fails_to_start_is_never_chosen() -> None:
+    cell = planner().first_runs()[0].allocation
+    out = TrialRecord("t", cell, {}, 0, [], Ended(EndCause.OUT_OF_MEMORY))
+    chosen = {run.allocation for run in planner(out).first_runs()}
+    assert cell not in chosen
+    assert chosen
+
+
+@pytest.mark.parametrize("recipes", [False, True])
+def test_the_new_recipe_is_the_empty_one_where_none_is_proposed(recipes: bool) -> None:
+    made = planner(recipes=recipes)
+    assert made.new_recipe == (None if recipes else "{}")
+    assert made.outlook(made.new_recipe) is made.outlook(made.new_recipe)
+    assert made.fresh(made.new_recipe) is made.fresh(made.new_recipe)
