@@ -195,10 +195,10 @@ class Knowledge:
 
     def _candidates(self) -> Iterator[tuple[Incumbent, list[Digest]]]:
         """Yields every configuration with known epochs and epoch time, and its runs."""
+        timed = [cell for cell in self.cells if self.time.is_measured(cell)]
         for (batch, recipe), runs in self._reached.items():
-            for cell in self.cells:
-                if cell.batch_size == batch and self.time.is_measured(cell):
-                    yield self._incumbent(cell, recipe, runs), runs
+            for cell in (cell for cell in timed if cell.batch_size == batch):
+                yield self._incumbent(cell, recipe, runs), runs
 
     @cached_property
     def _reached(self) -> dict[tuple[int, str], list[Digest]]:
@@ -292,8 +292,7 @@ class Knowledge:
 
     @cached_property
     def _out_of_memory(self) -> list[Allocation]:
-        return [
-            record.allocation
-            for record in self.records
-            if record.ended and record.ended.cause is EndCause.OUT_OF_MEMORY
-        ]
+        ended = ((record.allocation, record.ended) for record in self.records)
+        runs = [cell for cell, end in ended if end and end.cause is EndCause.OUT_OF_MEMORY]
+        shown = (record.shown for record in self.profiles if record.shown)
+        return runs + [cell for profiled in shown for cell in profiled.out_of_memory]

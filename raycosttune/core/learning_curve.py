@@ -37,8 +37,8 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     share = min(float(np.median([gap for _, gap in last])) / gaps[0][1], LEAST_PROGRESS)
     if share <= 0:
         return np.zeros_like(log_epochs)
-    first, now = math.log(gaps[0][0]), math.log(gaps[-1][0])
-    ends = np.maximum(log_epochs, now + 0.01)
+    first, now = math.log(gaps[0][0]), math.log(last[len(last) // 2][0])
+    ends = np.maximum(log_epochs, math.log(gaps[-1][0]) + 0.01)
     expected = np.log((ends - now) / (ends - first))
     apart = (math.log(share) - expected) / CURVE_SD
     return np.asarray(-2 * np.log1p(apart**2 / TAILS), dtype=np.float64)

@@ -111,7 +111,7 @@ class Outlook:
         return float(self.belief.expected(self._filled).min())
 
     def cheapest(self, batch_size: int, epochs: Floats, *, caution: float) -> tuple[Floats, Ints]:
-        """Returns cost and place of the cheapest cell in time for some epochs.
+        """Returns cost and place of the cheapest cell that makes some epochs in time.
 
         Args:
             batch_size: The batch.
@@ -125,6 +125,7 @@ class Outlook:
         seconds = self.startups[k] + np.asarray(epochs)[..., None] * np.exp(self.log_seconds[k])
         unsure = np.where(self.sd[k] > UNSURE_SD, caution * self.sd[k], 0.02)
         late = seconds * np.exp(unsure) > self.limit
+        late |= np.asarray(epochs)[..., None] > (self.known.goal.max_epochs or math.inf)
         costs = np.where(late, math.inf, seconds * self.rates[k])
         best = costs.argmin(axis=-1)
         return costs.min(axis=-1), k[best]

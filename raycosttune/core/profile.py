@@ -48,11 +48,13 @@ class Profiled:
             not be timed is left out.
         seconds: Wall time paid, start-up included.
         startup_seconds: The part of `seconds` before the first step.
+        out_of_memory: The cells that could not be timed as memory ran out.
     """
 
     epoch_seconds: Mapping[Allocation, float]
     seconds: float
     startup_seconds: float
+    out_of_memory: tuple[Allocation, ...] = ()
 
     def cleaned(self) -> "Profiled":
         """Returns it without what is no time, so that it can't spoil a fit."""
@@ -143,6 +145,7 @@ def profile_to_data(record: ProfileRecord) -> dict[str, Any]:
                 "batch_size": cell.batch_size,
                 "nodes": cell.nodes,
                 "epoch_seconds": record.epoch_seconds.get(cell),
+                "out_of_memory": shown is not None and cell in shown.out_of_memory,
             }
             for cell in record.profile.cells
         ],
@@ -170,5 +173,8 @@ def profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
     if seconds is not None:
         found = (optional(row, "epoch_seconds", read_amount) for row in data["cells"])
         timed = {cell: s for cell, s in zip(cells, found, strict=True) if s is not None}
-        record.show(Profiled(timed, seconds, checked(data, "startup_seconds", read_amount)))
+        rows = zip(cells, data["cells"], strict=True)
+        out = tuple(cell for cell, row in rows if row.get("out_of_memory") is True)
+        startup = checked(data, "startup_seconds", read_amount)
+        record.show(Profiled(timed, seconds, startup, out))
     return record

@@ -113,7 +113,8 @@ def profiled_row(
         failed: The `reason` and `out_of_memory` of cells that were not timed.
     """
     timed = [{**asdict(c), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
-    untimed = [{**asdict(c), "epoch_seconds": None, **f} for c, f in (failed or {}).items()]
+    lost = failed or {cell: {"out_of_memory": True} for cell in profiled.out_of_memory}
+    untimed = [{**asdict(c), "epoch_seconds": None, **f} for c, f in lost.items()]
     return {
         "row": "profiled",
         "trial_id": trial_id,

@@ -128,11 +128,9 @@ class Ledger:
             ValueError: If a value is of the wrong kind.
         """
         shown, failed = read_profiled(row), failed_cells(row)
-        if not shown.epoch_seconds:
-            is_memory = bool(failed) and all(cell.get("out_of_memory") for cell in failed)
-            cause = EndCause.OUT_OF_MEMORY if is_memory else EndCause.FAILED
+        if not shown.epoch_seconds and not shown.out_of_memory:
             reason = failed[0]["reason"] if failed else "no step was timed"
-            return self.tell(session, trial_id, Ended(cause, reason, shown.seconds))
+            return self.tell(session, trial_id, Ended(EndCause.FAILED, reason, shown.seconds))
         is_new = session.tell_profile(trial_id, shown)
         if is_new:
             self._journal.append({**row, "trial_id": trial_id})

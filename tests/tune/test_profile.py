@@ -149,14 +149,26 @@ def test_a_cell_that_could_not_be_timed_is_told_of(
     assert row["cells"][2]["out_of_memory"] is True
 
 
-@pytest.mark.parametrize(
-    ("is_memory", "cause"), [(True, EndCause.OUT_OF_MEMORY), (False, EndCause.FAILED)]
-)
-def test_a_profile_that_timed_nothing_has_failed(
-    tmp_path: Path, is_memory: bool, cause: EndCause
-) -> None:
+def test_cells_out_of_memory_count_against_their_share_of_the_batch(tmp_path: Path) -> None:
     ray_tune, trial = begin(tmp_path)
-    tell(ray_tune, trial, failed=dict.fromkeys((32, 64, 128), ("too bad", is_memory)))
+    tell(ray_tune, trial, failed=dict.fromkeys((64, 128), ("too large", True)))
+    ray_tune.finish(trial)
+    left = {(cell.workers, cell.batch_size) for cell in session_of(ray_tune).known.cells}
+    assert left == {(1, 32), (2, 32), (2, 64), (2, 128)}  # a share of 64 failed once only
+
+
+def test_a_profile_out_of_memory_everywhere_is_a_failed_one(tmp_path: Path) -> None:
+    ray_tune, trial = begin(tmp_path)
+    tell(ray_tune, trial, failed=dict.fromkeys((32, 64, 128), ("too large", True)))
+    assert profile_of(ray_tune, trial).is_failed
+    left = {(cell.workers, cell.batch_size) for cell in session_of(ray_tune).known.cells}
+    assert left == {(2, 32), (2, 64)}
+
+
+def test_a_profile_that_timed_nothing_has_failed(tmp_path: Path) -> None:
+    ray_tune, trial = begin(tmp_path)
+    cause = EndCause.FAILED
+    tell(ray_tune, trial, failed=dict.fromkeys((32, 64, 128), ("too bad", False)))
     ray_tune.finish(trial)
     record = profile_of(ray_tune, trial)
     assert record.ended is not None
