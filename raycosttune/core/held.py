@@ -1,8 +1,10 @@
 """What a trial held, for how long, and what that cost."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import itemgetter
 
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.observation import TrialRecord
@@ -19,15 +21,15 @@ def resized(space: Space, cell: Allocation, workers: int) -> Allocation:
 
 def parts(record: TrialRecord, space: Space) -> Iterator[tuple[Allocation, float]]:
     """Yields what a trial held and the seconds, one part for each change of its workers."""
-    cell, seconds = record.allocation, 0.0
+    cell, held = record.allocation, []
     for report in record.reports:
-        workers = report.workers or cell.workers
-        if workers != cell.workers:
-            if seconds > 0:
-                yield cell, seconds
-            cell, seconds = resized(space, cell, workers), 0.0
-        seconds += report.seconds
-    yield cell, seconds + (record.ended.seconds if record.ended else 0.0)
+        cell = resized(space, record.allocation, report.workers or cell.workers)
+        held.append((cell, report.seconds))
+    held.append((cell, record.ended.seconds if record.ended else 0.0))
+    # Workers that were left before a second passed part nothing.
+    timed = [part for part in held if part[1] > 0] or held[-1:]
+    for cell, group in itertools.groupby(timed, key=itemgetter(0)):
+        yield cell, math.fsum(seconds for _, seconds in group)
 
 
 def paid(record: TrialRecord, space: Space, cost: CostMetric) -> float:

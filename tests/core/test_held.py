@@ -1,7 +1,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import NodeHours, WorkerHours
@@ -39,6 +39,7 @@ def test_a_trial_that_moves_before_it_cost_anything_has_one_part() -> None:
     assert list(parts(trial((2, 10.0)), SPACE)) == [(Allocation(2, 64), 10.0)]
 
 
+@example([(2, 1.0), (1, 0.0), (2, 0.0)], None)
 @given(st.lists(st.tuples(COUNTS, st.floats(0, 1e5)), max_size=6), st.none() | st.floats(0, 1e4))
 def test_the_parts_add_up_to_the_seconds(
     held: list[tuple[int | None, float]], end: float | None
