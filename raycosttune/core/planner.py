@@ -18,6 +18,7 @@ from raycosttune.core.space import Allocation
 
 LOSS = 2.0  # a failure's least cost, in whole runs
 MOST_LOSS = 20.0
+HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 RUNNING_LOSS = 0.5  # the part of it that counts in a run that has begun
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
@@ -70,7 +71,7 @@ class Planner:
             loss = LOSS
             while True:
                 found = self._valued(recipe, loss)
-                hopeful = found.costs.min() < 0.95 * loss * self.outlook(recipe).whole
+                hopeful = found.costs.min() < HOPEFUL * loss * self.outlook(recipe).whole
                 if hopeful or loss >= MOST_LOSS:
                     break
                 loss *= 2
@@ -93,7 +94,7 @@ class Planner:
         order = np.argsort(fresh.costs)
         places = [fresh.places[k] for k in order]
         why = [f"is expected to reach the target for {fresh.costs[k]:.3g} {unit}" for k in order]
-        if fresh.costs.min() > 0.95 * fresh.loss * outlook.whole:
+        if fresh.costs.min() > HOPEFUL * fresh.loss * outlook.whole:
             place, chance = outlook.likeliest_in_time()
             places.insert(0, place)
             why.insert(0, f"reaches the target in time with an estimated chance of {chance:.0%}")
@@ -236,7 +237,7 @@ class Planner:
         anew = self.outlook(self.new_recipe)
         if on > 1.03 * anew.least:
             fresh = self.fresh(self.new_recipe)
-            hopeful = fresh.costs.min() < 0.95 * fresh.loss * anew.whole
+            hopeful = fresh.costs.min() < HOPEFUL * fresh.loss * anew.whole
             anew_cost = float(fresh.costs.min()) * OPTIMISM**self._given_up
             if not hopeful and self._can_resize:
                 k = outlook.places(cell.batch_size)
