@@ -4,15 +4,18 @@ import pytest
 
 from raycosttune.core.choice import (
     PROPOSALS,
+    choose,
     choose_recipe,
     experiments,
     is_certified,
     nothing_left,
 )
 from raycosttune.core.cost import NodeHours
+from raycosttune.core.decision import Finished
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
+from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import NoHyperparameters, Scored, recipe_key
 from raycosttune.core.space import Space
 from tests.core.drive import amdahl, goal
@@ -66,6 +69,16 @@ def test_a_recipe_can_be_new_only_where_there_is_something_to_propose() -> None:
     known = know(record, planned_runs=1000)
     assert None not in {e.recipe for e in experiments(known, NoHyperparameters())}
     assert None in {e.recipe for e in experiments(known, Recorder(FIRST))}
+
+
+def test_with_a_planner_its_runs_are_ranked_before_and_after_a_success() -> None:
+    for records in ([], [JOB.record(goal(), CELL, "t")]):
+        known = know(*records, planned_runs=1000)
+        planner = Planner(know(JOB.record(goal(), CELL, "t")), recipes=False, can_resize=True)
+        found = experiments(known, NoHyperparameters(), planner)
+        assert found == (
+            planner.further_runs(known.incumbent) if known.incumbent else planner.first_runs()
+        )
 
 
 def test_nothing_is_tried_once_the_only_run_is_made() -> None:
@@ -132,3 +145,9 @@ def test_a_known_recipe_is_open_in_another_cell_until_the_target_is_reached() ->
     elsewhere = Experiment(OTHER, None, 1.0, 2.0, 1.0, "pays")
     assert choose_recipe(know(trial(FIRST, 0.0)), elsewhere, Recorder(FIRST)) == FIRST
     assert choose_recipe(know(trial(FIRST, 1.0)), elsewhere, Recorder(FIRST)) is None
+
+
+def test_a_search_whose_proposals_were_all_tried_is_over() -> None:
+    known = know(trial(FIRST, 0.0, 1.0))
+    ended = choose(known, [at(None), at(None)], Recorder(FIRST), None)
+    assert ended == Finished(nothing_left(known))

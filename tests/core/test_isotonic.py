@@ -79,6 +79,17 @@ def test_the_projection_is_that_of_a_generic_solver(problem: tuple[Floats, Float
     np.testing.assert_allclose(project(values, weights, edges), expected, atol=TOLERANCE)
 
 
+def test_a_projection_moves_what_breaks_its_shape_to_the_middle() -> None:
+    values, weights = np.array([0.0, 5.0, 1.0, 9.0]), np.ones(4)
+    low, high = np.zeros(3), np.array([np.inf, np.inf, 3.0])
+    edges = Edges(np.arange(3), np.arange(1, 4), low, high)
+    expected = [0.0, 4.0, 4.0, 7.0]
+    np.testing.assert_allclose(project(values, weights, edges), expected, atol=TOLERANCE)
+    none = np.zeros(0, dtype=np.int64)
+    free = Edges(none, none, np.zeros(0), np.zeros(0))
+    np.testing.assert_array_equal(project(values, weights, free), values)
+
+
 @settings(max_examples=60)
 @given(problems())
 def test_a_projection_has_the_shape_and_projects_to_itself(

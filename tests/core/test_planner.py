@@ -180,6 +180,17 @@ def test_a_run_is_given_up_where_a_fresh_one_is_expected_to_cost_less() -> None:
     assert "a fresh run elsewhere" in decision.why
 
 
+@pytest.mark.parametrize("can_resize", [True, False])
+def test_without_hope_a_run_goes_on_with_the_fastest_workers_where_it_may(can_resize: bool) -> None:
+    """Every batch was run in vain for longer than the deadline leaves room for."""
+    records = [vain(JOB, cell, 30, f"t{k}") for k, cell in enumerate(SPACE.cells[:3])]
+    run = begun(JOB, Allocation(2, 64), 1)
+    limits = goal(deadline_seconds=0.3 * FAST)
+    decision = planner(*records, run, limits=limits, can_resize=can_resize).next_step(run)
+    assert isinstance(decision, Resize if can_resize else Continue)
+    assert not isinstance(decision, Resize) or decision.workers == 4
+
+
 def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:
     run = begun(JOB, Allocation(4, 256), 40)
     for planned, kind in ((2, Stop), (10**9, Continue)):

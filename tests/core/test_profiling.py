@@ -157,6 +157,13 @@ def test_with_a_success_the_recipe_that_reached_it_is_what_counts() -> None:
     assert profile.why.startswith("is expected to save")
 
 
+def test_a_start_that_costs_more_than_it_may_save_is_not_made() -> None:
+    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=600.0)
+    for job, pays in ((JOB, True), (slow, False)):
+        known = with_profiles(profiled(job, FEWEST), planned_runs=1)
+        assert (choose_profile(known, planner(known), math.inf) is not None) is pays
+
+
 def test_a_start_that_is_dear_times_cells_of_fewer_workers_too() -> None:
     slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=600.0)
     fastest = min(slow.seconds(cell) for cell in SPACE.cells)

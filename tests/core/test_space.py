@@ -46,6 +46,13 @@ def test_every_cell_is_offered_and_within_the_bounds(space: Space) -> None:
         assert not space.divisible or cell.batch_size % cell.workers == 0
 
 
+@pytest.mark.parametrize(("reading", "expected"), [("global", 64), ("local", 16)])
+def test_a_batch_is_told_as_the_user_reads_it(reading: BatchReading, expected: int) -> None:
+    space = Space((4,), (expected,), batch=reading)
+    assert space.cells[0].batch_size == 64
+    assert space.user_batch(space.cells[0]) == expected
+
+
 @given(any_spaces())
 def test_no_legal_pair_is_left_out(space: Space) -> None:
     pairs = {(cell.workers, space.user_batch(cell)) for cell in space.cells}

@@ -9,6 +9,7 @@ from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.planner import Planner
 from raycosttune.core.space import Space
 from raycosttune.core.stopping import _why, decide
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
@@ -44,6 +45,15 @@ def test_a_trial_stops_once_any_report_of_its_run_reached_the_target(
     record = running(*(Report(k + 1.0, value, 1.0) for k, value in enumerate(values)))
     is_reached = any(value is not None and value >= 1 for value in values)
     assert (cause(judge(record)) is StopCause.REACHED) is is_reached
+
+
+def test_with_a_planner_it_decides() -> None:
+    record = running(Report(1.0, 0.0, 500.0))
+    known = Knowledge([record], SPACE, goal(deadline_seconds=400.0), WorkerHours())
+    planner = Planner(known, recipes=False, can_resize=True)
+    decision = decide(known, record, planner)
+    assert decision == planner.next_step(record)
+    assert cause(decision) is StopCause.DEADLINE
 
 
 @pytest.mark.parametrize(("epochs", "expected"), [(2, None), (3, StopCause.EPOCHS)])
