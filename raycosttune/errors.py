@@ -31,3 +31,19 @@ class NoPlanError(RayCostTuneError, RuntimeError):
 
 class InvalidWorkloadError(RayCostTuneError, ValueError):
     """Says that recorded measurements can't be replayed, or not under this goal."""
+
+
+class InvalidLoaderError(RayCostTuneError, ValueError):
+    """Says that batches can't be shared among workers as asked."""
+
+
+class InvalidModelError(RayCostTuneError, RuntimeError):
+    """Says that a model's gradients can't be weighted as they must."""
+
+
+class InvalidRebalanceError(RayCostTuneError, ValueError):
+    """Says that workers can't be balanced as asked."""
+
+
+class InvalidAdviceError(RayCostTuneError, ValueError):
+    """Says that advice can't be given on such numbers, or that nothing meets a limit."""

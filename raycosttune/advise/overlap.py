@@ -1,0 +1,78 @@
+"""How far an exchange hides behind the compute of the same step."""
+
+import math
+
+from raycosttune.advise.quantity import MOST_COUNT, amount, positive, refuse, rounded_up
+
+
+def step_seconds(compute_seconds: float, exchange_seconds: float, overlap: float = 1.0) -> float:
+    """Returns (compute^g + exchange^g)^(1 / g).
+
+    Args:
+        compute_seconds: Of the step.
+        exchange_seconds: Of the step, were it alone.
+        overlap: g, from 1, one after the other, to infinity, all at once: the longer of both.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable.
+
+    References:
+        Qiao et al. 2021, Pollux, section 3.2.
+
+    >>> step_seconds(3, 4), step_seconds(3, 4, overlap=2), step_seconds(3, 4, overlap=math.inf)
+    (7.0, 5.0, 4.0)
+    """
+    compute = amount("compute_seconds", compute_seconds)
+    exchange = amount("exchange_seconds", exchange_seconds)
+    if not overlap >= 1:
+        refuse("overlap", "be a number of at least 1", overlap)
+    longer, shorter = max(compute, exchange), min(compute, exchange)
+    if longer == 0 or math.isinf(overlap):
+        return longer
+    return longer * math.pow(1 + math.pow(shorter / longer, overlap), 1 / overlap)
+
+
+def exposed_seconds(compute_seconds: float, exchange_seconds: float, overlap: float = 1.0) -> float:
+    """Returns what an exchange adds to a step: `step_seconds` less the compute.
+
+    Args:
+        compute_seconds: Of the step.
+        exchange_seconds: Of the step, were it alone.
+        overlap: As in `step_seconds`.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable.
+
+    >>> exposed_seconds(3, 4, overlap=2)
+    2.0
+    """
+    return step_seconds(compute_seconds, exchange_seconds, overlap) - compute_seconds
+
+
+def batch_to_hide(
+    exchange_seconds: float, sample_seconds: float, fixed_seconds: float = 0.0
+) -> int:
+    """Returns the smallest local batch whose compute takes as long as the exchange.
+
+    From there on the exchange can hide, where both run at once.
+
+    Args:
+        exchange_seconds: Of a step.
+        sample_seconds: What a worker computes for a sample.
+        fixed_seconds: What it computes in a step of any batch.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable, or the batch would exceed 10**12.
+
+    References:
+        Zou et al. 2017, Lemma 3.2: compute and exchange balance.
+
+    >>> batch_to_hide(exchange_seconds=0.5, sample_seconds=0.01, fixed_seconds=0.1)
+    40
+    """
+    exposed = amount("exchange_seconds", exchange_seconds)
+    exposed -= amount("fixed_seconds", fixed_seconds)
+    samples = exposed / positive("sample_seconds", sample_seconds)
+    if samples > MOST_COUNT:
+        refuse("sample_seconds", "be so large that a batch of 10**12 hides it", sample_seconds)
+    return rounded_up(samples)
