@@ -125,7 +125,7 @@ def train_epoch(
         optimizer.zero_grad()
         # DDP takes the mean over workers; this makes it the mean over the global batch,
         # also where the last batch of an epoch does not split evenly.
-        (loss * workers / len(batch)).backward()  # type: ignore[no-untyped-call]  # PyTorch has no type for it
+        (loss * workers / len(batch)).backward()
         optimizer.step()
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 
 import torch
 
+from raycosttune.core.memory import is_out_of_memory
 from raycosttune.errors import RayCostTuneError
 from raycosttune.train.profile_group import Failure, Subgroup
 from raycosttune.train.profile_steps import CellEnd, StepWatch, Timing
@@ -19,7 +20,6 @@ from raycosttune.train.profile_steps import CellEnd, StepWatch, Timing
 TOO_LARGE = Failure(
     "left out: a worker's share no larger than this one's ran out of memory", out_of_memory=True
 )
-MEMORY_WORDS = ("out of memory", "can't allocate memory", "ALLOC_FAILED")
 Config = dict[str, Any]
 
 
@@ -189,7 +189,7 @@ class Profiler:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - one cell must not lose the others
             failure = None if watch.is_done else _failure(error)
         gc.collect()  # a network and its wrapper hold one another
-        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # PyTorch has no type for it
+        if torch.cuda.is_initialized():
             torch.cuda.empty_cache()
         timing = watch.timing(batch_size, settings.samples)
         if watch.is_overdue:
@@ -224,5 +224,4 @@ def _put(config: Config, key: str, value: int) -> None:
 
 def _failure(error: BaseException) -> Failure:
     reason = f"{type(error).__name__}: {error}"
-    out_of_memory = isinstance(error, (MemoryError, torch.OutOfMemoryError))
-    return Failure(reason[:1000], out_of_memory or any(word in reason for word in MEMORY_WORDS))
+    return Failure(reason[:1000], is_out_of_memory(error))

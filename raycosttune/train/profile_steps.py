@@ -99,7 +99,7 @@ class StepWatch:
             self._first, first = weakref.ref(optimizer), optimizer
         if optimizer is not first:
             return
-        if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # PyTorch has no type for it
+        if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         now = self._clock()
         if self.count >= self._warmup:

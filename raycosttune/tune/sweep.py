@@ -1,7 +1,6 @@
 """A sweep under way: Tune's trials on one side, the session and its journal on the other."""
 
 import logging
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop, StopCause
 from raycosttune.core.figure import counted
+from raycosttune.core.memory import says_out_of_memory
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
@@ -20,10 +20,6 @@ from raycosttune.tune.profile import holds, read_result, without_profile
 from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
 
 logger = logging.getLogger(__name__)
-# No bare OOM: of every worker that died Ray says that the "OOM killer" may have done it.
-MEMORY = re.compile(
-    r"out[ _]?of[ _]?memory|running low on memory|MemoryError|bad_alloc", re.IGNORECASE
-)
 
 
 class Sweep:
@@ -270,7 +266,7 @@ class Sweep:
         if is_error:
             text = self._errors.get(known, "it failed")
             reason = text.strip().splitlines()[-1] if text.strip() else "it failed"
-            memory = MEMORY.search(text)
+            memory = says_out_of_memory(text)
             if hint := hint_at(text):
                 reason = f"{reason.rstrip('.')}; {hint}"
             return (EndCause.OUT_OF_MEMORY if memory else EndCause.FAILED), reason
