@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from raycosttune.core.noise_scale import NoiseScale, NoiseTerms, pooled, step_terms
 
@@ -17,8 +18,10 @@ def measured(batches: list[int], steps: int, seed: int) -> NoiseTerms:
     parts = [NoiseTerms() for _ in batches]
     total = sum(batches)
     for _ in range(steps):
-        means = [rng.normal(MEAN, SPREAD / math.sqrt(b), MEAN.size) for b in batches]
-        whole = sum(b * g for b, g in zip(batches, means, strict=True)) / total
+        means: list[NDArray[np.float64]] = [
+            rng.normal(MEAN, SPREAD / math.sqrt(b), MEAN.size) for b in batches
+        ]
+        whole: NDArray[np.float64] = np.average(means, axis=0, weights=batches)
         square = float(whole @ whole)
         for i, (b, g) in enumerate(zip(batches, means, strict=True)):
             parts[i] += NoiseTerms(
