@@ -153,7 +153,7 @@ def judge(data: DataSet, size: int, design: str, noise: float, seeds: int) -> di
         held = [k for k, c in enumerate(data.space.cells) if c in data.judged and c not in samples]
         truth = np.log([data.seconds[data.space.cells[k]] for k in held])
         started = time.perf_counter()
-        ours = TimeSurrogate(data.space, {c: (seconds,) for c, seconds in samples.items()})
+        ours = TimeSurrogate.of(data.space, {c: (seconds,) for c, seconds in samples.items()})
         off = np.abs(ours.log_mean[held] - truth)
         told["ms"].append(np.array([1e3 * (time.perf_counter() - started)]))
         lower, upper = ours.log_bounds

@@ -1,46 +1,23 @@
 """Epochs to the target over batches and recipes: E(b, h)."""
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
-from raycosttune.core.isotonic import Floats, bounds, violation
+from raycosttune.core.isotonic import Floats
+from raycosttune.core.recipe_epochs import NOISE_SD, RecipeEpochs, shape
 
 DEFAULT_SLACK = 0.10
-NOISE_SD = 0.12
 RECIPE_SD = 0.4
 UNKNOWN_SD = 1.0
 TYPICAL_EPOCHS = 15.0
 CENSORED_EXCESS = 0.3
-EARLIEST = 1e-6  # stands for epoch 0, which has no logarithm
 QUANTILES = ndtri((np.arange(12) + 0.5) / 12)
-
-
-@dataclass(frozen=True)
-class Epochs:
-    """Is what a run showed: the target lies in (low, high] epochs.
-
-    Attributes:
-        batch_size: Global batch.
-        recipe: Key of the recipe.
-        low: The last epoch that had not reached the target.
-        high: The epoch that reached it; infinite for a censored run.
-    """
-
-    batch_size: int
-    recipe: str
-    low: float
-    high: float
-
-    @property
-    def is_censored(self) -> bool:
-        """Whether the run ended, or stands, before the target."""
-        return math.isinf(self.high)
 
 
 @dataclass(frozen=True)
@@ -71,32 +48,34 @@ class AccuracySurrogate:
 
     Args:
         batches: Global batches of the space.
-        seen: What the runs showed.
+        runs: What the runs of each recipe showed, by its key; with `noise_scales` of these
+            batches.
+        violation: The least log slack under which no recipe's runs contradict each other.
 
     References:
         Liang et al. 2022 (accuracy monotone in epochs and batch); McCandlish et al. 2018
         (E proportional to 1 + b / B_noise).
+
+    Attributes:
+        slack: Log slack of the bounds, widened to what the runs show.
     """
 
-    def __init__(self, batches: Sequence[int], seen: Sequence[Epochs]) -> None:
-        self._at = {batch: k for k, batch in enumerate(sorted({*batches, *_batches(seen)}))}
-        self._runs: dict[str, list[Epochs]] = defaultdict(list)
-        for run in seen:
-            self._runs[run.recipe].append(run)
+    def __init__(
+        self, batches: Sequence[int], runs: Mapping[str, RecipeEpochs], violation: float
+    ) -> None:
+        self._batches = np.array(sorted(batches), dtype=np.float64)
+        self._at = {int(batch): k for k, batch in enumerate(self._batches)}
+        self._runs = runs
+        self.slack = max(DEFAULT_SLACK, violation)
         self._bounded: dict[str, tuple[Floats, Floats]] = {}
         self._floors: dict[str, Floats] = {}
-        self._drawn: dict[tuple[str | None, int], Samples] = {}
-        self.recipes = tuple(self._runs)
-        self._noise_scales = _noise_scales(min(batches), max(batches))
+        self._drawn: dict[str | None, list[Samples]] = {}
+        self._noise_scales = noise_scales(min(batches), max(batches))
 
     @cached_property
-    def slack(self) -> float:
-        """Log slack of the bounds, widened to what the runs show."""
-        broken = [0.0]
-        for recipe in self.recipes:
-            at, low, high = self._intervals(recipe)
-            broken.append(violation(low, high, _least(at, at), _most(at, at)))
-        return max(DEFAULT_SLACK, *broken)
+    def recipes(self) -> tuple[str, ...]:
+        """Keys of the recipes whose runs reported, in the order in which they began."""
+        return tuple(sorted(self._runs, key=lambda recipe: self._runs[recipe].since))
 
     def bounds(self, recipe: str, batch_size: int) -> tuple[float, float]:
         """Bounds the epochs that a recipe needs at a batch, from its own runs alone.
@@ -110,11 +89,9 @@ class AccuracySurrogate:
         return float(low[k]), float(high[k])
 
     def _bound(self, recipe: str) -> tuple[Floats, Floats]:
-        at, low, high = self._intervals(recipe)
-        to = np.array(list(self._at), dtype=np.float64)
-        slack = np.where(at[:, None] == to, 0.0, self.slack)
-        lower, upper = bounds(low, high, _least(at, to) - slack, _most(at, to) + slack)
-        return np.exp(np.minimum(lower, upper)), np.exp(np.maximum(lower, upper))
+        if recipe in self._runs:
+            return self._runs[recipe].bounds(self._batches, self.slack)
+        return np.zeros(len(self._batches)), np.full(len(self._batches), np.inf)
 
     def floor(self, batch_size: int, reference: str) -> float:
         """Bounds from below the epochs that any recipe tried so far needs at a batch.
@@ -127,95 +104,97 @@ class AccuracySurrogate:
         return float(self._floors[reference][self._at[batch_size]])
 
     def _floor(self, reference: str) -> Floats:
-        batches = list(self._at)
-        reference_low = np.array([self.bounds(reference, batch)[0] for batch in batches])
-        floors = [reference_low]
-        for recipe in self.recipes:
-            own = np.array([self.bounds(recipe, batch)[0] for batch in batches])
-            floors.append(np.maximum(own, reference_low * self._ratio(recipe, reference)))
-        return np.asarray(np.min(floors, axis=0), dtype=np.float64)
+        floor = least = self._bound(reference)[0]
+        for recipe in self._lowest:
+            own = self._bound(recipe)[0]
+            floor = np.minimum(floor, np.maximum(own, least * self._ratio(recipe, reference)))
+        return floor
 
-    def samples(self, recipe: str | None, batch_size: int) -> Samples:
-        """Samples the epochs to the target at a batch; recipe None is one not yet tried."""
-        drawn = self._drawn.get((recipe, batch_size))
-        if drawn is None:
-            drawn = self._drawn[recipe, batch_size] = self._draw(recipe, batch_size)
-        return drawn
+    @cached_property
+    def _lowest(self) -> list[str]:
+        """The recipes that settle the floor.
 
-    def _draw(self, recipe: str | None, batch_size: int) -> Samples:
-        shape = self._shape(np.array([float(batch_size)]))[:, 0]
-        mean, sd = self._offset(recipe)
-        logs = (shape + mean + self._residual(recipe, batch_size))[:, None]
-        epochs = np.exp(logs + sd[:, None] * QUANTILES)
-        weights = np.repeat(self._posterior / len(QUANTILES), len(QUANTILES))
-        if recipe is not None:
-            low, high = self.bounds(recipe, batch_size)
-            epochs = np.clip(epochs, min(low * math.exp(NOISE_SD), high), high)
-        return Samples(epochs.ravel(), weights)
-
-    def score(self, recipe: str) -> float:
-        """Returns the relative epochs g(h) of a recipe, lower is better."""
-        mean, _ = self._offset(recipe)
-        return float(np.exp(np.clip(self._posterior @ mean, -50, 50)))
-
-    def _of(self, recipe: str | None, *, censored: bool) -> list[Epochs]:
-        runs = [] if recipe is None else self._runs.get(recipe, [])
-        return [run for run in runs if run.is_censored is censored]
-
-    def _intervals(self, recipe: str) -> tuple[Floats, Floats, Floats]:
-        runs = self._runs.get(recipe, [])
-        low = [math.log(run.low or _before_first(run)) for run in runs]
-        high = [math.log(run.high) for run in runs]
-        at = np.array([run.batch_size for run in runs], dtype=np.float64)
-        return at, np.array(low), np.array(high)
+        Of those that ran at one batch alone, and without contradiction, the one with the
+        fewest epochs in vain has the lowest bounds everywhere, against a reference too.
+        """
+        settling: list[str] = []
+        fewest: dict[int, tuple[float, str]] = {}
+        for recipe, runs in self._runs.items():
+            seen = next(iter(runs.seen.values()))
+            is_plain = seen.low > 0 and math.log(seen.low) == seen.log_low <= seen.log_high
+            if len(runs.seen) > 1 or not is_plain:
+                settling.append(recipe)
+            elif seen.batch_size not in fewest or seen.low < fewest[seen.batch_size][0]:
+                fewest[seen.batch_size] = seen.low, recipe
+        return settling + [recipe for _, recipe in fewest.values()]
 
     def _ratio(self, recipe: str, reference: str) -> float:
         """Bounds g(recipe) / g(reference) from below, 0 where nothing compares them."""
-        best = 0.0
-        for mine in self._runs[recipe]:
-            for other in self._of(reference, censored=False):
-                if other.batch_size == mine.batch_size:
-                    best = max(best, mine.low / other.high * math.exp(-self.slack))
-        return best
+        theirs = self._runs[reference].seen if reference in self._runs else {}
+        ratios = (
+            seen.low / theirs[batch].high
+            for batch, seen in self._runs[recipe].seen.items()
+            if batch in theirs
+        )
+        return max(ratios, default=0.0) * math.exp(-self.slack)
 
-    def _shape(self, batches: Floats) -> Floats:
-        """log(1 + b / B_noise), shape (noise scales, batches)."""
-        return np.log1p(batches[None, :] / self._noise_scales[:, None])
+    def samples(self, recipe: str | None, batch_size: int) -> Samples:
+        """Samples the epochs to the target at a batch; recipe None is one not yet tried."""
+        if recipe not in self._drawn:
+            self._drawn[recipe] = [Samples(row, self._weights) for row in self._draw(recipe)]
+        return self._drawn[recipe][self._at[batch_size]]
 
-    def _logs(self, runs: list[Epochs]) -> tuple[Floats, Floats]:
-        """Returns f at the runs' batches, shape (noise scales, runs), and their log epochs."""
-        at = self._shape(np.array([run.batch_size for run in runs], dtype=np.float64))
-        epochs = [run.low if run.is_censored else run.high for run in runs]
-        return at, np.log(np.maximum(epochs, EARLIEST))
+    @cached_property
+    def _weights(self) -> Floats:
+        return np.repeat(self._posterior / len(QUANTILES), len(QUANTILES))
+
+    def _draw(self, recipe: str | None) -> Floats:
+        """Draws epochs at every batch, shape (batches, noise scales x quantiles)."""
+        mean, sd = self._offset(recipe)
+        logs = shape(self._batches, self._noise_scales) + mean[:, None]
+        if recipe is not None and recipe in self._runs:
+            logs = logs + self._runs[recipe].residuals(self._batches)
+        drawn = np.exp(logs.T[:, :, None] + np.reshape(sd, (-1, 1)) * QUANTILES)
+        epochs: Floats = drawn.reshape(len(self._batches), -1)
+        if recipe is not None:
+            low, high = (bound[:, None] for bound in self._bound(recipe))
+            epochs = np.clip(epochs, np.minimum(low * math.exp(NOISE_SD), high), high)
+        return epochs
+
+    def scores(self) -> list[float]:
+        """Returns the relative epochs g(h) of each of `recipes`, lower is better."""
+        if not self._runs:
+            return []
+        means = np.array([self._offset(recipe)[0] for recipe in self.recipes])
+        found: list[float] = np.exp(np.clip(means @ self._posterior, -50, 50)).tolist()
+        return found
+
+    @cached_property
+    def _reached(self) -> list[RecipeEpochs]:
+        return [runs for runs in self._runs.values() if runs.has_reached]
 
     @cached_property
     def _posterior(self) -> Floats:
         """Weights of the noise scales, shape (noise scales,)."""
         log_weight = np.zeros(len(self._noise_scales))
-        for recipe in self.recipes:
-            if not (reached := self._of(recipe, censored=False)):
-                continue
-            shape, logs = self._logs(reached)
-            residual = logs - shape
-            offset = residual.mean(axis=1)
-            log_weight -= ((residual - offset[:, None]) ** 2).sum(axis=1) / (2 * NOISE_SD**2)
-            if censored := self._of(recipe, censored=True):
-                shape, logs = self._logs(censored)
-                beyond = (shape + offset[:, None] - logs) / NOISE_SD
-                log_weight += log_ndtr(beyond).sum(axis=1)
+        for runs in self._reached:
+            log_weight += runs.support
         return np.asarray(softmax(log_weight), dtype=np.float64)
 
-    def _offset(self, recipe: str | None) -> tuple[Floats, Floats]:
-        """Mean and deviation of g(h), each of shape (noise scales,)."""
-        if reached := self._of(recipe, censored=False):
-            shape, logs = self._logs(reached)
-            certain = np.full(len(shape), NOISE_SD / math.sqrt(len(reached)))
-            return (logs - shape).mean(axis=1), certain
+    def _offset(self, recipe: str | None) -> tuple[Floats, Floats | float]:
+        """Mean of g(h), shape (noise scales,), and deviation, likewise or a number for all."""
+        runs = None if recipe is None else self._runs.get(recipe)
+        if runs is not None and runs.has_reached:
+            return runs.offset, runs.offset_sd
         mean, sd = self._population
-        if censored := self._of(recipe, censored=True):
-            shape, logs = self._logs(censored)
-            mean = np.maximum(mean, (logs - shape).max(axis=1) + CENSORED_EXCESS)
+        if runs is not None:
+            mean = np.maximum(mean, runs.beyond + CENSORED_EXCESS)
         return mean, sd
+
+    @cached_property
+    def _offsets(self) -> Floats:
+        """The g of the recipes that reached the target, shape (recipes, noise scales)."""
+        return np.array([runs.offset for runs in self._reached])
 
     @cached_property
     def _population(self) -> tuple[Floats, Floats]:
@@ -225,70 +204,39 @@ class AccuracySurrogate:
         target adds its g, each censored one that its g lies beyond what it showed.
         """
         middle = np.array([math.sqrt(self._noise_scales[0] * self._noise_scales[-1])])
-        prior = (math.log(TYPICAL_EPOCHS) - self._shape(middle))[:, :1]
+        prior = math.log(TYPICAL_EPOCHS) - shape(middle, self._noise_scales)
         means = prior + UNKNOWN_SD * np.linspace(-4, 6, 81)
         log_weight = -(((means - prior) / UNKNOWN_SD) ** 2) / 2
         sd = self._recipe_sd[:, None]
-        for recipe in self.recipes:
-            if self._of(recipe, censored=False):
-                offset = self._offset(recipe)[0][:, None]
-                log_weight -= ((offset - means) / sd) ** 2 / 2
-            else:
-                shape, logs = self._logs(self._of(recipe, censored=True))
-                beyond = (logs - shape).max(axis=1)[:, None]
-                log_weight += log_ndtr((means - beyond) / sd)
+        if self._reached:
+            # Of the squares about each mean, those about the mean of all are common to them.
+            apart = (self._offsets.mean(axis=0)[:, None] - means) / sd
+            log_weight -= len(self._reached) * apart**2 / 2
+        for runs, count in self._in_vain:
+            log_weight += count * log_ndtr((means - runs.beyond[:, None]) / sd)
         weights = softmax(log_weight, axis=1)
         mean = (weights * means).sum(axis=1)
         variance = (weights * (means - mean[:, None]) ** 2).sum(axis=1)
         return mean, np.sqrt(variance + sd[:, 0] ** 2)
 
     @cached_property
+    def _in_vain(self) -> list[tuple[RecipeEpochs, int]]:
+        """Recipes that reached the target nowhere, and how many ended as each of them did."""
+        vain = {runs.longest: runs for runs in self._runs.values() if not runs.has_reached}
+        counts = Counter(runs.longest for runs in self._runs.values() if not runs.has_reached)
+        return [(runs, counts[longest]) for longest, runs in vain.items()]
+
+    @cached_property
     def _recipe_sd(self) -> Floats:
         """Deviation of g among recipes: a prior, and what those that reached the target show."""
-        reached = [recipe for recipe in self.recipes if self._of(recipe, censored=False)]
         strength = 1.0
         squares = np.zeros(len(self._noise_scales))
-        if reached:
-            offsets = np.array([self._offset(recipe)[0] for recipe in reached])
-            squares = ((offsets - offsets.mean(axis=0)) ** 2).sum(axis=0)
-        return np.sqrt((strength * RECIPE_SD**2 + squares) / (strength + len(reached)))
-
-    def _residual(self, recipe: str | None, batch_size: int) -> Floats:
-        """What the recipe's own runs add to the shape near a batch, shape (noise scales,)."""
-        reached = self._of(recipe, censored=False)
-        if not reached:
-            return np.zeros(len(self._noise_scales))
-        shape, logs = self._logs(reached)
-        residual = logs - shape - (logs - shape).mean(axis=1)[:, None]
-        at = np.log([run.batch_size for run in reached])
-        places, where = np.unique(at, return_inverse=True)
-        counts = np.bincount(where)
-        pooled = np.array([np.bincount(where, row) / counts for row in residual])
-        log_batch = math.log(batch_size)
-        return np.array([np.interp(log_batch, places, row) for row in pooled])
+        if self._reached:
+            squares = ((self._offsets - self._offsets.mean(axis=0)) ** 2).sum(axis=0)
+        return np.sqrt((strength * RECIPE_SD**2 + squares) / (strength + len(self._reached)))
 
 
 @lru_cache(maxsize=16)
-def _noise_scales(smallest: int, largest: int) -> Floats:
+def noise_scales(smallest: int, largest: int) -> Floats:
+    """Returns noise scales about some batches, shape (s,)."""
     return np.geomspace(smallest / 8, largest * 8, 24)
-
-
-def _batches(seen: Sequence[Epochs]) -> set[int]:
-    return {run.batch_size for run in seen}
-
-
-def _before_first(run: Epochs) -> float:
-    """Stands for the lower end of a run of which no earlier epoch is known."""
-    return EARLIEST if run.is_censored else min(run.high, 1.0) / 2
-
-
-def _least(at: Floats, to: Floats) -> Floats:
-    """Least log E(to) - log E(at), shape (at, to): slope in [0, 1]."""
-    change = np.log(to)[None, :] - np.log(at)[:, None]
-    return np.asarray(np.minimum(change, 0.0), dtype=np.float64)
-
-
-def _most(at: Floats, to: Floats) -> Floats:
-    """Greatest log E(to) - log E(at), shape (at, to)."""
-    change = np.log(to)[None, :] - np.log(at)[:, None]
-    return np.asarray(np.maximum(change, 0.0), dtype=np.float64)

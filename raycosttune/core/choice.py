@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from raycosttune.core.certificate import certify
 from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.experiment import Experiment, first_experiments, worthwhile_experiments
+from raycosttune.core.history import History
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
 from raycosttune.core.planner import Planner
@@ -63,8 +64,7 @@ def nothing_left(known: Knowledge) -> str:
 
 def crowd(known: Knowledge, max_concurrent: int | None) -> str:
     """Says that as many trials run as may, or nothing; one is the most before a success."""
-    live = sum(record.is_live for record in known.records)
-    limit = max_concurrent
+    live, limit = len(known.live), max_concurrent
     if known.incumbent is None and limit is None:
         limit = 1
     return f"{live} trials run" if live and limit is not None and live >= limit else ""
@@ -84,7 +84,7 @@ def choose(
         proposer: Proposes the other hyperparameters.
         free_workers: Workers that the cluster can hold beside the running trials.
     """
-    is_busy = any(record.is_live for record in known.records)
+    is_busy = bool(known.live)
     room = math.inf if free_workers is None else free_workers
     if is_busy and choices and (needed := choices[0].allocation.workers) > room:
         return Wait(f"{needed} workers are not free")
@@ -101,21 +101,17 @@ def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) 
     """Returns the recipe of an experiment, or None where every proposal was tried before."""
     if experiment.recipe in known.recipes:
         return known.recipes[experiment.recipe]
-    scored = [
-        Scored(known.recipes[key], known.accuracy.score(key)) for key in known.accuracy.recipes
-    ]
+    keys, scores = known.accuracy.recipes, known.accuracy.scores()
+    scored = [Scored(known.recipes[key], score) for key, score in zip(keys, scores, strict=True)]
     for index in range(len(known.records), len(known.records) + PROPOSALS):
         recipe = proposer.propose(index, scored)
-        if recipe_key(recipe) not in known.recipes or _is_open(known, experiment, recipe):
+        history = known.tally.recipes.get(recipe_key(recipe))
+        if history is None or _is_open(known, experiment, history):
             return recipe
     return None
 
 
-def _is_open(known: Knowledge, experiment: Experiment, recipe: Recipe) -> bool:
+def _is_open(known: Knowledge, experiment: Experiment, history: History) -> bool:
     """Tells whether a known recipe may still be what reaches the target in a cell."""
-    return known.incumbent is None and not any(
-        record.allocation == experiment.allocation
-        and recipe_key(record.recipe) == recipe_key(recipe)
-        and (record.reports or record.is_live)
-        for record in known.records
-    )
+    place = known.grid.index[experiment.allocation]
+    return known.incumbent is None and place not in history.tried

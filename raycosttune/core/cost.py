@@ -1,14 +1,19 @@
 """What a run costs: the metric that a sweep minimises."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from raycosttune.core.figure import told_apart
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
+Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
 # Where a metric is tried: dense, and seldom whole, since an epoch's time is neither.
 TRIED_SECONDS = (
@@ -90,6 +95,38 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         )
         raise InvalidCostError(msg)
     return cost
+
+
+def is_proportional(metric: CostMetric) -> bool:
+    """Tells whether a metric is one of this module's, which are proportional to the time."""
+    return type(metric) is NodeHours or type(metric) is WorkerHours
+
+
+def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floats) -> Floats:
+    """Applies a metric to many times at once, as `checked_cost` does to one.
+
+    A metric is asked for each, unless it is proportional to the time.
+
+    Args:
+        metric: The cost metric.
+        cells: What is held.
+        seconds: For how long, finite, shape (cells, ...).
+
+    Returns:
+        The costs, of the shape of `seconds`.
+
+    Raises:
+        InvalidCostError: See `checked_cost`.
+    """
+    if is_proportional(metric):
+        is_by_node = isinstance(metric, NodeHours)
+        held = np.array([cell.nodes if is_by_node else cell.workers for cell in cells])
+        held = held.reshape(len(cells), *(1 for _ in seconds.shape[1:]))
+        return np.asarray(held * seconds / SECONDS_PER_HOUR, dtype=np.float64)
+    costs = np.empty_like(seconds)
+    for place in np.ndindex(*seconds.shape):
+        costs[place] = checked_cost(metric, cells[place[0]], float(seconds[place]))
+    return costs
 
 
 def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None:

@@ -1,14 +1,17 @@
 """What one trial says, summed up, and read again only where the trial went on."""
 
-import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from raycosttune.core.accuracy_surrogate import EARLIEST, Epochs
+from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Report, TrialRecord
 from raycosttune.core.proposer import recipe_key
+
+ByWorkers = Mapping[int, tuple[float, ...]]
+Points = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -26,17 +29,21 @@ class Digest:
         seconds_to_target: Wall time up to the target, or up to the last report.
         gaps: Epoch and gap to the target of each evaluation of the run.
         scales: Epoch and gradient noise scale of each report that has one.
+        is_resized: Whether it ran on other workers than those it started on.
+        period: Epochs between evaluations of the run, infinite before the first.
     """
 
     record: TrialRecord
     recipe: str
-    epoch_seconds: Mapping[int, tuple[float, ...]]
-    startup_seconds: Mapping[int, tuple[float, ...]]
+    epoch_seconds: ByWorkers
+    startup_seconds: ByWorkers
     epochs: Epochs | None
     reached: Report | None
     seconds_to_target: float
-    gaps: tuple[tuple[float, float], ...]
-    scales: tuple[tuple[float, float], ...]
+    gaps: Points
+    scales: Points
+    is_resized: bool
+    period: float
 
 
 class Digests:
@@ -64,115 +71,89 @@ class Digests:
 
 def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     """Reads a trial."""
+    recipe, run = recipe_key(record.recipe), record.run
+    hit = next((k for k, report in enumerate(run) if goal.is_reached(report.value)), None)
+    batch, until = record.allocation.batch_size, run if hit is None else run[: hit + 1]
+    seconds, startups = timed(record)
+    own = (None, record.allocation.workers)
     return Digest(
         record=record,
-        recipe=recipe_key(record.recipe),
-        epoch_seconds=epoch_seconds(record),
-        startup_seconds=startups(record),
-        epochs=epochs_seen(record, goal) if record.reports else None,
-        reached=reaching_report(record, goal),
-        seconds_to_target=seconds_to_target(record, goal),
-        gaps=gaps(record, goal),
-        scales=scales(record),
+        recipe=recipe,
+        epoch_seconds=seconds,
+        startup_seconds=startups,
+        epochs=Epochs(batch, recipe, *interval(run, hit)) if run else None,
+        reached=None if hit is None else run[hit],
+        seconds_to_target=sum(report.seconds for report in until),
+        gaps=gaps(run, goal),
+        scales=scales(run),
+        is_resized=any(report.workers not in own for report in record.reports),
+        period=record.epoch / len(run) if record.epoch > 0 else math.inf,
     )
-
-
-def startups(record: TrialRecord) -> dict[int, tuple[float, ...]]:
-    """Returns the start-up of each attempt that reported, by worker count.
-
-    What the first report of an attempt took beyond the slowest epoch after it is one-off work,
-    loading and compiling, and counts as start-up too.
-    """
-    slowest = {n: max(seconds) for n, seconds in later_epochs(record).items()}
-    starts: dict[int, tuple[int, float]] = {}
-    before = 0.0
-    for report in record.reports:
-        if report.attempt not in starts:
-            workers, extra = workers_of(record, report), 0.0
-            if workers in slowest:
-                done = max(report.epoch - before, 0.0)
-                extra = max(report.training_seconds - slowest[workers] * done, 0.0)
-            starts[report.attempt] = workers, report.startup_seconds + extra
-        before = report.epoch
-    return _by_workers(starts.values())
-
-
-def reaching_report(record: TrialRecord, goal: Goal) -> Report | None:
-    """Returns the first report of a trial that reached the target."""
-    return next((r for r in record.run if goal.is_reached(r.value)), None)
 
 
 def seconds_to_target(record: TrialRecord, goal: Goal) -> float:
     """Returns the wall time of a trial's run up to the target, or up to its last report."""
-    total = 0.0
-    for report in record.run:
-        total += report.seconds
-        if goal.is_reached(report.value):
-            break
-    return total
+    return summed_up(record, goal).seconds_to_target
 
 
-def epochs_seen(record: TrialRecord, goal: Goal) -> Epochs:
-    """Returns the interval of epochs in which a trial's run reached the target."""
-    batch, recipe = record.allocation.batch_size, recipe_key(record.recipe)
-    hit = reaching_report(record, goal)
-    high = math.inf if hit is None else max(hit.epoch, EARLIEST)
-    missed = itertools.takewhile(lambda report: report is not hit, record.run)
+def interval(run: Sequence[Report], hit: int | None) -> tuple[float, float]:
+    """Returns the interval of epochs in which a run reached the target.
+
+    Args:
+        run: Its reports.
+        hit: Place of the first one at the target, None where there is none.
+    """
+    if hit is None:
+        return max((report.epoch for report in run), default=0.0), math.inf
+    high = max(run[hit].epoch, EARLIEST)
     # A restart goes back some epochs: what lay above the target then says nothing.
-    low = max((report.epoch for report in missed if report.epoch < high), default=0.0)
-    return Epochs(batch, recipe, low, high)
+    return max((r.epoch for r in run[:hit] if r.epoch < high), default=0.0), high
 
 
-def gaps(record: TrialRecord, goal: Goal) -> tuple[tuple[float, float], ...]:
-    """Returns epoch and gap to the target of each evaluation of a trial's run."""
+def gaps(run: Sequence[Report], goal: Goal) -> Points:
+    """Returns epoch and gap to the target of each evaluation of a run."""
     return tuple(
         (report.epoch, max(goal.sign * (goal.target - report.value), 0.0))
-        for report in record.run
+        for report in run
         if report.value is not None and report.epoch > 0
     )
 
 
-def scales(record: TrialRecord) -> tuple[tuple[float, float], ...]:
-    """Returns epoch and gradient noise scale of each report that has one."""
+def scales(run: Sequence[Report]) -> Points:
+    """Returns epoch and gradient noise scale of each report of a run that has one."""
     return tuple(
         (report.epoch, report.noise_scale)
-        for report in record.run
+        for report in run
         if report.noise_scale is not None and report.noise_scale > 0 and report.epoch > 0
     )
 
 
-def workers_of(record: TrialRecord, report: Report) -> int:
-    """Returns the workers that a report was made on."""
-    return report.workers or record.allocation.workers
+def timed(record: TrialRecord) -> tuple[ByWorkers, ByWorkers]:
+    """Returns the seconds of single epochs, and of the start-ups, by worker count.
 
-
-def epoch_seconds(record: TrialRecord) -> dict[int, tuple[float, ...]]:
-    """Returns the seconds of single epochs by worker count.
-
-    The first of an attempt counts only where no other was made on as many workers.
+    The first epoch of an attempt counts only where no other was made on as many workers. What
+    it took beyond the slowest of these is one-off work, loading and compiling, and counts as
+    start-up; there is one for each attempt that reported.
     """
-    return _epochs(record, first=True) | later_epochs(record)
-
-
-def later_epochs(record: TrialRecord) -> dict[int, tuple[float, ...]]:
-    """Returns the seconds of single epochs without the first of each attempt."""
-    return _epochs(record, first=False)
-
-
-def _epochs(record: TrialRecord, *, first: bool) -> dict[int, tuple[float, ...]]:
-    seconds: list[tuple[int, float]] = []
+    first, later = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
+    begun: dict[int, tuple[int, float, Report]] = {}
     before, attempt = 0.0, 0
     for report in record.reports:
+        workers = report.workers or record.allocation.workers
         done = report.epoch - before
-        is_first = report.attempt != attempt
-        if done > 0 and report.training_seconds > 0 and is_first is first:
-            seconds.append((workers_of(record, report), report.training_seconds / done))
+        pace = report.training_seconds / done if done > 0 else 0.0
+        if pace > 0:
+            (later if report.attempt == attempt else first)[workers].append(pace)
+        if report.attempt not in begun:
+            begun[report.attempt] = workers, max(done, 0.0), report
         before, attempt = report.epoch, report.attempt
-    return _by_workers(seconds)
+    starts = defaultdict[int, list[float]](list)
+    for workers, done, report in begun.values():
+        usual = max(later[workers]) * done if workers in later else report.training_seconds
+        extra = max(report.training_seconds - usual, 0.0)
+        starts[workers].append(report.startup_seconds + extra)
+    return _tuples({**first, **later}), _tuples(starts)
 
 
-def _by_workers(pairs: Iterable[tuple[int, float]]) -> dict[int, tuple[float, ...]]:
-    found: dict[int, tuple[float, ...]] = {}
-    for workers, seconds in pairs:
-        found[workers] = (*found.get(workers, ()), seconds)
-    return found
+def _tuples(found: Mapping[int, Sequence[float]]) -> dict[int, tuple[float, ...]]:
+    return {workers: tuple(seconds) for workers, seconds in found.items()}

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from raycosttune.core.figure import counted, described, told_apart
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.incumbent import Incumbent, cautious
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.space import Allocation
 
 DIGITS = 3
@@ -67,7 +68,7 @@ def _predicted(known: Knowledge, recipe: str, measured: Sequence[Point]) -> Iter
         if cell not in done:
             epoch = known.time.predict(cell).mid
             seconds = known.startup.predict(cell.workers).mid + epoch * epochs[cell.batch_size]
-            cost, deadline = known.cost_of(cell, seconds), known.cautious(cell, seconds)
+            cost, deadline = known.cost_of(cell, seconds), cautious(known.time, cell, seconds)
             yield Point(cell, recipe, deadline, seconds, cost, is_measured=False)
 
 

@@ -6,7 +6,7 @@ import clarabel
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.isotonic import IsotonicRegression
+from scipy.optimize import isotonic_regression
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,11 +23,8 @@ def isotonic(values: Floats, weights: Floats, *, increasing: bool = True) -> Flo
     Returns:
         Shape (k,), the closest monotone sequence.
     """
-    regression = IsotonicRegression(increasing=increasing)
-    order = np.arange(len(values), dtype=np.float64)
-    return np.asarray(
-        regression.fit_transform(order, values, sample_weight=weights), dtype=np.float64
-    )
+    fitted = isotonic_regression(values, weights=weights, increasing=increasing)
+    return np.asarray(fitted.x, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -116,20 +113,18 @@ def bounds(low: Floats, high: Floats, least: Floats, most: Floats) -> tuple[Floa
     return lower, upper
 
 
-def violation(low: Floats, high: Floats, least: Floats, most: Floats) -> float:
+def violation(low: Floats, high: Floats, least: Floats) -> float:
     """Returns by how much measured intervals break the differences allowed between them.
 
     Args:
         low: Shape (m,), lower ends.
         high: Shape (m,), upper ends.
-        least: Shape (m, m), least difference from u to v.
-        most: Shape (m, m), greatest difference.
+        least: Shape (m, m), least difference from u to v; the greatest one is that from v to u,
+            its sign turned.
 
     Returns:
         The smallest slack under which no interval contradicts another, at least 0.
     """
     if len(low) == 0:
         return 0.0
-    too_low = low[:, None] + least - high[None, :]
-    too_high = low[None, :] - high[:, None] - most
-    return max(0.0, float(too_low.max()), float(too_high.max()))
+    return max(0.0, float((low[:, None] + least - high).max()))

@@ -85,7 +85,5 @@ def _committed(known: Knowledge) -> float:
         return 0.0
     whole = known.incumbent.cost.mid
     return math.fsum(
-        max(whole - paid(record, known.space, known.cost), 0.0)
-        for record in known.records
-        if record.is_live
+        max(whole - paid(trial.record, known.space, known.cost), 0.0) for trial in known.live
     )

@@ -7,9 +7,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
-from raycosttune.core.belief import RUN_SD, Belief, Clues, law
+from raycosttune.core.belief import Belief, Clues
+from raycosttune.core.cells import cells_of
+from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.law import law
 from raycosttune.core.schedule import Choices, Step, best_step
 
 UNSURE_SD = 0.08  # epoch times less certain than this are taken with caution
@@ -19,6 +22,7 @@ LEAST_CHANCE, EVEN = 1e-3, 0.5
 LEAST_RATE = 1e-12
 HOPE = 1.0
 NEAR = 0.2  # log cost within which a cell counts as near the best
+NEGLIGIBLE = 1e-15  # laws of so little weight change no average
 
 
 @dataclass(frozen=True)
@@ -48,17 +52,15 @@ class Outlook:
     def __init__(self, known: Knowledge, recipe: str | None, *, can_resize: bool) -> None:
         self.known, self.recipe = known, recipe
         self._can_resize = can_resize
-        index = {cell: k for k, cell in enumerate(known.space.cells)}
-        self.cells = known.cells
-        places = np.array([index[cell] for cell in self.cells])
+        self.cells, places = known.cells, known.places
         self.log_seconds = known.time.log_mean[places]
         self.sd = known.time.log_sd[places]
-        self.startups = np.array([known.startup.predict(cell.workers).mid for cell in self.cells])
+        self.startups = known.startup.of_cells(known.space)[1][places]
         # What costs nothing at first is ranked by its time.
-        self.rates = np.array([max(known.rate(cell), LEAST_RATE) for cell in self.cells])
-        self.batches = tuple(sorted({cell.batch_size for cell in self.cells}))
-        self.limit = known.goal.deadline_seconds or math.inf
-        self._at = np.array([self.batches.index(cell.batch_size) for cell in self.cells])
+        self.rates = np.maximum(known.rates, LEAST_RATE)
+        batches, self._at = np.unique(cells_of(known.space).batches[places], return_inverse=True)
+        self.batches = tuple(batches.tolist())
+        self.limit = known.limit
         # A deadline tells of the fastest cell, which may be one whose time is not known yet.
         hoped = np.exp(self.log_seconds - HOPE * self.sd)
         fastest = [float(hoped[self.places(batch)].min()) for batch in self.batches]
@@ -68,7 +70,7 @@ class Outlook:
             float(self.startups.min()),
             known.period,
         )
-        runs = [run for run in known.digests if run.record.allocation.batch_size in self.batches]
+        runs = {key: history.runs for key, history in known.tally.recipes.items()}
         self.belief = Belief(law(self.batches), recipe, runs, clues)
 
     def places(self, batch_size: int) -> Ints:
@@ -195,20 +197,23 @@ class Outlook:
     @cached_property
     def near(self) -> Near:
         """Which cells may be the best; where the deadline is in danger, also fast unknown ones."""
-        epochs = np.maximum(np.exp(self.belief.log_epochs[:, :, self._at]), self.belief.period)
-        seconds = self.startups + epochs * np.exp(self.log_seconds)
+        weights = self.belief.weights.ravel()
+        likely = np.flatnonzero(weights > NEGLIGIBLE)
+        weights = weights[likely]
+        logs = self.belief.log_epochs.reshape(-1, len(self.batches))[likely]
+        epochs = np.maximum(np.exp(logs), self.belief.period)[:, self._at]
+        seconds = self.startups + epochs * np.exp(self.log_seconds)  # shape (laws, cells)
         is_safe = self.chance_in_time > EVEN
         hoped = seconds * np.exp(-(0.5 if is_safe else 1.5) * np.minimum(self.sd, 0.8))
         in_time = hoped <= self.limit
-        fast = hoped <= 1.2 * hoped.min(axis=2, keepdims=True)
-        counts = np.where(in_time.any(axis=2, keepdims=True), in_time, fast)
+        fast = hoped <= 1.2 * hoped.min(axis=1, keepdims=True)
+        counts = np.where(in_time.any(axis=1, keepdims=True), in_time, fast)
         costs = np.where(counts, (seconds if is_safe else hoped) * self.rates, math.inf)
-        best = costs.min(axis=2, keepdims=True)
-        share = np.exp(-np.log(costs / best) / NEAR)
-        share /= share.sum(axis=2, keepdims=True)
+        best = costs.min(axis=1, keepdims=True)
+        share = (best / costs) ** (1 / NEAR)
+        share /= share.sum(axis=1, keepdims=True)
         doubt = np.zeros_like(self.sd)
         if math.isfinite(self.limit):
             met = ndtr((math.log(self.limit) - np.log(seconds)) / np.maximum(self.sd, 0.02))
-            doubt = self.belief.expected(share * 4 * met * (1 - met))
-        cost = float((self.belief.weights * best[:, :, 0]).sum())
-        return Near(self.belief.expected(share), doubt, cost)
+            doubt = weights @ (share * 4 * met * (1 - met))
+        return Near(weights @ share, doubt, float(weights @ best[:, 0]))

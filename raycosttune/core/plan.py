@@ -8,7 +8,8 @@ from raycosttune.core.digest import seconds_to_target
 from raycosttune.core.figure import counted, described, whole
 from raycosttune.core.frontier import infeasible
 from raycosttune.core.held import was_resized
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.incumbent import Incumbent
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import last_end, limit_met
 from raycosttune.core.observation import Recipe, TrialRecord

@@ -2,16 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.held import present
+from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Floats
-from raycosttune.core.knowledge import Incumbent, Knowledge
-from raycosttune.core.observation import EndCause, TrialRecord
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
@@ -105,24 +105,8 @@ class Planner:
 
     def _is_futile(self, cell: Allocation) -> bool:
         """Tells whether a cell's runs went to their end in vain too often, or its batch runs."""
-        is_running = any(
-            run.record.is_live and run.record.allocation.batch_size == cell.batch_size
-            for run in self._known.digests
-        )
-        ends = sum(
-            run.record.allocation == cell and self._went_to_its_end(run.record)
-            for run in self._known.digests
-        )
-        return is_running or ends >= MOST_MISSES
-
-    def _went_to_its_end(self, record: TrialRecord) -> bool:
-        """Tells whether a run ended by itself, at the deadline or with the last legal epoch."""
-        if record.ended is None or not record.reports:
-            return False
-        goal = self._known.goal
-        at_end = record.epoch >= (goal.max_epochs or math.inf)
-        is_late = record.run_seconds >= (goal.deadline_seconds or math.inf)
-        return record.ended.cause is EndCause.FINISHED or at_end or is_late
+        live = (trial.record.allocation.batch_size for trial in self._known.live)
+        return cell.batch_size in live or self._known.tally.ends[cell] >= MOST_MISSES
 
     def _first(self, outlook: Outlook, place: int, why: str) -> Experiment:
         cell = outlook.cells[place]
@@ -145,30 +129,20 @@ class Planner:
 
     def _is_known(self, batch_size: int, recipe: str) -> bool:
         """Tells whether the epochs of a batch and recipe are known, or being learned."""
-        return any(
-            run.recipe == recipe
-            and run.record.allocation.batch_size == batch_size
-            and (run.reached is not None or run.record.is_live)
-            for run in self._known.digests
-        )
+        live = ((trial.record.allocation.batch_size, trial.recipe) for trial in self._known.live)
+        is_reached = self._known.tally.hits(batch_size, recipe) is not None
+        return is_reached or (batch_size, recipe) in live
 
     def _tries_new(self, incumbent: Incumbent) -> bool:
-        return any(
-            run.record.is_live and run.recipe != incumbent.recipe for run in self._known.digests
-        )
+        return any(trial.recipe != incumbent.recipe for trial in self._known.live)
 
     def _further(self, incumbent: Incumbent, batch_size: int, recipe: str | None) -> Experiment:
         known, outlook = self._known, self.outlook(recipe)
-        epochs = [
-            run.epochs.low
-            for run in known.digests
-            if run.epochs is not None
-            and run.recipe == recipe
-            and run.epochs.batch_size == batch_size
-        ]
+        runs = known.tally.runs(batch_size, recipe)
+        done = 0.0 if runs is None else runs.seen.low
         k = outlook.places(batch_size)
         place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
-        stages = outlook.belief.stages(batch_size, max(epochs, default=0.0))
+        stages = outlook.belief.stages(batch_size, done)
         saving, price, seconds = self._worth(incumbent, outlook, place, stages, 0.0)
         price += float(outlook.startups[place] * outlook.rates[place])
         if recipe is None and saving > 0:
@@ -200,16 +174,6 @@ class Planner:
             float(seconds[until]),
         )
 
-    @cached_property
-    def _given_up(self) -> int:
-        """How many runs were stopped before the target: so often did a fresh one look better."""
-        return sum(
-            run.reached is None
-            and run.record.ended is not None
-            and run.record.ended.cause is EndCause.STOPPED
-            for run in self._known.digests
-        )
-
     def next_step(self, record: TrialRecord) -> Decision:
         """Decides on a run that has not reached the target."""
         known, recipe = self._known, recipe_key(record.recipe)
@@ -238,7 +202,7 @@ class Planner:
         if on > 1.03 * anew.least:
             fresh = self.fresh(self.new_recipe)
             hopeful = fresh.costs.min() < HOPEFUL * fresh.loss * anew.whole
-            anew_cost = float(fresh.costs.min()) * OPTIMISM**self._given_up
+            anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
             if not hopeful and self._can_resize:
                 k = outlook.places(cell.batch_size)
                 place = int(k[np.argmin(outlook.log_seconds[k] + outlook.sd[k])])

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from raycosttune.core.cost import SECONDS_PER_HOUR
 from raycosttune.core.figure import told_apart
 from raycosttune.core.frontier import Point, cheapest, named
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.incumbent import Incumbent
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_curve import Points
 
 UNITS = ((SECONDS_PER_HOUR, "hour"), (60.0, "minute"), (1.0, "second"))

@@ -61,13 +61,13 @@ def next_profile(
     samples = known.samples_per_epoch
     if len(known.profiles) >= MOST_PROFILES or known.remaining_runs == 0 or samples is None:
         return None
-    near = outlook.near
     shut = known.unprofiled
-    is_open = np.array(
-        [not known.time.is_measured(cell) and cell not in shut for cell in outlook.cells]
-    )
-    risk = near.chance * np.minimum(outlook.sd, MOST_SD) + near.doubt
-    risk = np.where(is_open & (outlook.sd > LEAST_SD), risk, 0.0)
+    is_open = ~known.time.is_known[known.places] & (outlook.sd > LEAST_SD)
+    is_open &= [cell not in shut for cell in outlook.cells]
+    if not is_open.any():
+        return None
+    near = outlook.near
+    risk = np.where(is_open, near.chance * np.minimum(outlook.sd, MOST_SD) + near.doubt, 0.0)
     steps = STEPS * np.exp(outlook.log_seconds) / samples
     steps = steps * np.array([cell.batch_size for cell in outlook.cells])
     saved = SHARE * known.remaining_runs * near.cost * risk

@@ -7,10 +7,10 @@ import numpy as np
 
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Answer, Continue, Decision, Run
-from raycosttune.core.experiment import TIME_SD
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report, TrialRecord
+from raycosttune.core.outcome import TIME_SD
 from raycosttune.core.proposer import Scored, recipe_key
 from raycosttune.core.space import Allocation, Space
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.choice import Start, choose, crowd, experiments, has_recipes, nothing_left
+from raycosttune.core.archive import Archive
+from raycosttune.core.choice import Start, choose, crowd, nothing_left
 from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric
 from raycosttune.core.decision import (
     Answer,
@@ -17,24 +18,23 @@ from raycosttune.core.decision import (
     StopCause,
     Wait,
 )
-from raycosttune.core.digest import Digests
 from raycosttune.core.estimate import Estimate, estimate
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.explain import FOUND, explain
 from raycosttune.core.goal import Goal, check_named
-from raycosttune.core.held import paid, paid_for, present
+from raycosttune.core.held import present
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import hopeless, is_affordable, reached_limit
+from raycosttune.core.moment import Moment
 from raycosttune.core.observation import Observation, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
-from raycosttune.core.profiling import choose_profile
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
-from raycosttune.core.state import session_from_data, session_to_data
+from raycosttune.core.state import Writer, session_from_data, session_to_data
 from raycosttune.core.stopping import decide
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
@@ -85,32 +85,31 @@ class Session:
         self._elapsed_before = 0.0
         self._why: dict[str, str] = {}
         self._abilities = abilities if abilities is not None else Abilities()
-        self._known: Knowledge | None = None
-        self._planner: Planner | None = None
-        self._digests = Digests(goal)
+        self._moment: Moment | None = None
+        self._archive, self._write = Archive(space, goal, self.cost), Writer()
+
+    @property
+    def moment(self) -> Moment:
+        """What is known and worth doing now, worked out when first read after a change."""
+        if self._moment is None:
+            known = self._archive.known(self.records, tuple(self.profiles.values()))
+            self._moment = Moment(known, self._proposer, self._abilities)
+        return self._moment
 
     @property
     def known(self) -> Knowledge:
-        """Everything that the records say, fitted when first read after a change."""
-        if self._known is None:
-            trials, profiles = self.records.values(), self.profiles.values()
-            args = self.space, self.goal, self.cost, self._digests
-            self._known = Knowledge(tuple(trials), *args, tuple(profiles))
-        return self._known
+        """Everything that the records say."""
+        return self.moment.known
 
     @property
     def planner(self) -> Planner | None:
         """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        can_plan = self._abilities.profile and bool(self.known.cells)
-        if self._planner is None and can_plan and not self.known.time.is_empty:
-            recipes, can_resize = has_recipes(self._proposer), self._abilities.resize
-            self._planner = Planner(self.known, recipes=recipes, can_resize=can_resize)
-        return self._planner
+        return self.moment.planner
 
     @property
     def live(self) -> list[TrialRecord]:
         """The trials that may still report; profiles are in `live_profiles`."""
-        return [record for record in self.records.values() if record.is_live]
+        return [trial.record for trial in self.known.live]
 
     @property
     def live_profiles(self) -> list[ProfileRecord]:
@@ -127,9 +126,7 @@ class Session:
     @property
     def spent(self) -> float:
         """What all trials have cost up to their last reports, in the cost's unit."""
-        trials = (paid(record, self.space, self.cost) for record in self.records.values())
-        profiles = (paid_for(record, self.cost) for record in self.profiles.values())
-        return math.fsum([*trials, *profiles])
+        return self._archive.spent(self.records, tuple(self.profiles.values()))
 
     @property
     def elapsed_seconds(self) -> float:
@@ -246,9 +243,9 @@ class Session:
         return explain(self.known, self._why, ahead, self.plan())
 
     def state(self) -> dict[str, Any]:
-        """Returns everything that is not an argument, as JSON-able data."""
-        trials = self.records.values(), self.profiles.values()
-        return session_to_data(*trials, self._why, self.elapsed_seconds)
+        """Returns everything that is not an argument, as JSON-able data that nobody may change."""
+        records = map(self._write, self.records.values())
+        return session_to_data(records, self.profiles.values(), self._why, self.elapsed_seconds)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state.
@@ -259,6 +256,7 @@ class Session:
         read = session_from_data(state)
         self.records, self.profiles, self._why = read.records, read.profiles, read.why
         self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
+        self._archive = Archive(self.space, self.goal, self.cost)
         self._forget()
 
     def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
@@ -282,18 +280,15 @@ class Session:
         return Run(record.allocation, recipe, why)
 
     def _forget(self) -> None:
-        self._known = self._planner = None
+        self._moment = None
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:
-        if self.live or not self._abilities.profile:
-            return None
-        most = math.inf if free_workers is None else free_workers
-        return choose_profile(self.known, self.planner, most)
+        return None if self.live else self.moment.profile(free_workers)
 
     def _choices(self) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""
-        ranked = experiments(self.known, self._proposer, self.planner)
         so_far = {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}
+        ranked = self.moment.ranked
         return [choice for choice in ranked if is_affordable(self.known, choice, **so_far)]
 
     def _limit(self) -> str:

@@ -1,12 +1,15 @@
 """Seconds from the request for workers to the first step."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from raycosttune.core.isotonic import isotonic
+from raycosttune.core.cells import cells_of
+from raycosttune.core.isotonic import Floats, Ints, isotonic
+from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.readings import Readings
+from raycosttune.core.space import Space
 
 
 class Startup:
@@ -17,32 +20,34 @@ class Startup:
     """
 
     def __init__(self, samples: Mapping[int, Sequence[float]]) -> None:
-        self._predicted: dict[int, Prediction] = {}
-        self._workers = np.array(sorted(samples), dtype=np.float64)
-        self._seconds = [np.asarray(samples[int(n)], dtype=np.float64) for n in self._workers]
-        if samples:
-            medians = np.array([np.median(seconds) for seconds in self._seconds])
-            counts = np.array([float(len(seconds)) for seconds in self._seconds])
-            self._fit = isotonic(medians, counts)
+        seconds = {n: Readings(samples[n]) for n in sorted(samples)}
+        self._workers = np.array(list(seconds), dtype=np.float64)
+        medians = np.array([seen.median for seen in seconds.values()])
+        counts = np.array([float(len(seen)) for seen in seconds.values()])
+        self._fit = isotonic(medians, counts) if samples else medians
+        least = np.array([seen.least for seen in seconds.values()])
+        most = np.array([seen.most for seen in seconds.values()])
+        # No start-up is shorter than the shortest of fewer workers, nor longer than of more.
+        self._least = np.maximum.accumulate(np.array([0.0, *least]))
+        self._most = np.minimum.accumulate(np.array([np.inf, *most[::-1]]))[::-1]
 
     def predict(self, workers: int) -> Prediction:
         """Predicts the start-up of so many workers; 0 while nothing was measured."""
-        if workers not in self._predicted:
-            self._predicted[workers] = self._predict(workers)
-        return self._predicted[workers]
+        (low,), (mid,), (high,) = self._predict(np.array([workers]))
+        return Prediction(float(low), float(mid), float(high))
 
-    def _predict(self, workers: int) -> Prediction:
+    def of_cells(self, space: Space) -> tuple[Floats, Floats]:
+        """Returns the lower bound and the likely start-up of each cell, both of shape (cells,)."""
+        low, mid, _ = self._predict(cells_of(space).workers)
+        return low, mid
+
+    def _predict(self, workers: Ints) -> tuple[Floats, Floats, Floats]:
+        low = self._least[np.searchsorted(self._workers, workers, side="right")]
+        high = self._most[np.searchsorted(self._workers, workers, side="left")]
         if len(self._workers) == 0:
-            return Prediction(0.0, 0.0, float("inf"))
-        below = [s for n, s in zip(self._workers, self._seconds, strict=True) if n <= workers]
-        above = [s for n, s in zip(self._workers, self._seconds, strict=True) if n >= workers]
-        mid = float(np.interp(workers, self._workers, self._fit))
-        low = max((float(seconds.min()) for seconds in below), default=0.0)
-        high = min((float(seconds.max()) for seconds in above), default=float("inf"))
-        return Prediction(min(low, mid), mid, max(high, mid))
+            return low, low, high
+        mid = np.interp(workers, self._workers, self._fit)
+        return np.minimum(low, mid), mid, np.maximum(high, mid)
 
 
-@lru_cache(maxsize=64)
-def fitted_startup(samples: tuple[tuple[int, tuple[float, ...]], ...]) -> Startup:
-    """Returns the model of samples by worker count, the same one for the same samples."""
-    return Startup(dict(samples))
+fitted_startup = Latest(Startup)

@@ -1,6 +1,7 @@
 """Records as plain data, and back."""
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +25,31 @@ VERSION = 1
 
 def record_to_data(record: TrialRecord) -> dict[str, Any]:
     """Returns a record as JSON-able data."""
-    return asdict(record)
+    return {
+        "trial_id": record.trial_id,
+        "allocation": dict(vars(record.allocation)),
+        "recipe": deepcopy(record.recipe),
+        "proposal": record.proposal,
+        "reports": [dict(vars(report)) for report in record.reports],
+        "ended": None if record.ended is None else dict(vars(record.ended)),
+    }
+
+
+class Writer:
+    """Writes records as data; one that has ended, and changes no more, is written once."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, tuple[TrialRecord, dict[str, Any]]] = {}
+
+    def __call__(self, record: TrialRecord) -> dict[str, Any]:
+        """Returns a record as JSON-able data, which nobody may change."""
+        same, data = self._written.get(record.trial_id, (None, {}))
+        if same is record:
+            return data
+        data = record_to_data(record)
+        if not record.is_live:
+            self._written[record.trial_id] = record, data
+        return data
 
 
 def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
@@ -94,16 +119,16 @@ def _profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
 
 
 def session_to_data(
-    records: Iterable[TrialRecord],
+    records: Iterable[Mapping[str, Any]],
     profiles: Iterable[ProfileRecord],
     why: Mapping[str, str],
     elapsed_seconds: float,
 ) -> dict[str, Any]:
-    """Returns a session's state as JSON-able data."""
+    """Returns a session's state as JSON-able data; its records are such already."""
     return {
         "version": VERSION,
         "elapsed_seconds": elapsed_seconds,
-        "records": [record_to_data(record) for record in records],
+        "records": list(records),
         "profiles": [_profile_to_data(profile) for profile in profiles],
         "why": dict(why),
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dsytrd, dtrtri
 
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.space import Allocation
@@ -103,7 +104,7 @@ def fit(grid: Grid, measured: Measured) -> Fitted:
         Rasmussen & Williams 2006, sections 2.7 (a mean with Gaussian coefficients) and 5.4
         (evidence).
     """
-    places = measured.places
+    places, diagonal = measured.places, np.diag_indices(len(measured.places))
     model, near = grid.model.at(places), grid.near[np.ix_(places, places)]
     near_workers = grid.near_workers[np.ix_(places, places)]
     start = PRIOR_MEAN.copy()
@@ -112,29 +113,40 @@ def fit(grid: Grid, measured: Measured) -> Fitted:
     for _ in range(STEPS):
         at, law = free, model.law(free)
         residual = measured.values - law.values + law.slopes @ (at - start)
-        smooth = _law_covariance(law, law, near_workers) + RUN_SD**2 * np.eye(len(places))
-        misfit, noise = _levels(smooth, near, residual, doubt, measured)
-        precision = np.linalg.inv(smooth + misfit * near + noise * np.diag(doubt))
-        pull = precision @ residual
+        covariance = _law_covariance(law, law, near_workers)
+        covariance[diagonal] += RUN_SD**2
+        misfit, noise = _levels(covariance, near, residual, doubt, measured)
+        covariance += misfit * near
+        covariance[diagonal] += noise * doubt
+        white = _whitening(covariance)
+        pull = white.T @ (white @ residual)
         free = start + PRIOR_SD**2 * (law.slopes.T @ pull)
         free = at + np.clip(free - at, -PRIOR_SD, PRIOR_SD)
         free = start + np.clip(free - start, -MOST_SDS * PRIOR_SD, MOST_SDS * PRIOR_SD)
-        off = np.abs(pull) / np.sqrt(np.diagonal(precision))  # from what the others predict
+        off = np.abs(pull) / np.sqrt((white**2).sum(axis=0))  # from what the others predict
         doubt = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, 1 / measured.counts)
     whole = grid.model.law(at)
     cross = _law_covariance(whole, law, grid.near_workers[:, places])
-    cross = cross + misfit * grid.near[:, places]
+    cross += misfit * grid.near[:, places]
     mean = whole.values + whole.slopes @ (start - at) + cross @ pull
     own = ((whole.slopes * PRIOR_SD) ** 2).sum(axis=1) + (SYNC_SD * whole.sync) ** 2 + misfit
-    told = ((cross @ precision) * cross).sum(axis=1)
+    told = ((white @ cross.T) ** 2).sum(axis=0)
     return Fitted(mean, np.sqrt(np.maximum(own - told, RUN_SD**2)), float(np.sqrt(noise)))
 
 
 def _law_covariance(one: Law, other: Law, near_workers: Floats) -> Floats:
     """Returns the covariance of two sets of cells by the law, its exchange off by workers."""
-    numbers = (one.slopes * PRIOR_SD**2) @ other.slopes.T
-    exchange = SYNC_SD**2 * one.sync[:, None] * other.sync * near_workers
-    return np.asarray(numbers + exchange, dtype=np.float64)
+    covariance = (SYNC_SD**2 * one.sync)[:, None] * other.sync
+    covariance *= near_workers
+    covariance += (one.slopes * PRIOR_SD**2) @ other.slopes.T
+    return np.asarray(covariance, dtype=np.float64)
+
+
+def _whitening(covariance: Floats) -> Floats:
+    """Returns the inverse of a covariance's Cholesky root."""
+    root, _ = dpotrf(covariance, lower=True)
+    inverse, _ = dtrtri(root, lower=True)
+    return np.asarray(inverse, dtype=np.float64)
 
 
 def _levels(
@@ -144,11 +156,8 @@ def _levels(
     some = slice(None, None, -(-len(residual) // LEVEL_CELLS))
     root = np.sqrt(doubt[some])
     covariance = smooth[some, some] + (MISFITS**2)[:, None, None] * near[some, some]
-    # In units of the noise it is a multiple of one, and eigenvalues serve all its levels.
-    values, vectors = np.linalg.eigh(covariance / root[:, None] / root)
-    turned = (residual[some] / root) @ vectors
-    variances = np.maximum(values, 0)[:, None, :] + (NOISES**2)[:, None]
-    evidence = -0.5 * (turned[:, None, :] ** 2 / variances + np.log(variances)).sum(axis=2)
+    # In units of the noise it is a multiple of one.
+    evidence = _evidence(covariance / root[:, None] / root, residual[some] / root)
     within = -measured.freedom * np.log(NOISES) - measured.squares / NOISES**2 / 2
     prior_noise = -0.5 * (np.log(NOISES / NOISE_SD) / NOISE_LOG_SD) ** 2
     prior_misfit = -0.5 * (np.log(MISFITS / MISFIT_SD) / MISFIT_LOG_SD) ** 2
@@ -156,3 +165,35 @@ def _levels(
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     return float(weights.sum(axis=1) @ MISFITS**2), float(weights.sum(axis=0) @ NOISES**2)
+
+
+def _evidence(covariances: Floats, residual: Floats) -> Floats:
+    """Returns the log likelihood of a residual for each covariance and each of `NOISES`.
+
+    A covariance is turned so that it is tridiagonal and the residual lies along its first axis.
+    Then one sweep from the last axis to the first serves all levels of noise.
+
+    Args:
+        covariances: Shape (c, m, m).
+        residual: Shape (m,).
+
+    Returns:
+        Shape (c, noises), up to a common constant.
+
+    References:
+        Golub & Meurant 2010, chapter 3 (quadratic forms by tridiagonal matrices).
+    """
+    bordered = np.zeros((len(residual) + 1, len(residual) + 1), order="F")
+    bordered[1:, 0] = residual
+    main, beside = [], []
+    for covariance in covariances:
+        bordered[1:, 1:] = covariance
+        _, diagonal, off, _, _ = dsytrd(bordered, lower=True)
+        main.append(diagonal[1:])
+        beside.append(off[1:])
+    variances = np.stack(main)[:, :, None] + NOISES**2
+    squares = np.stack(beside)[:, :, None] ** 2
+    for k in range(len(residual) - 2, -1, -1):
+        variances[:, k] -= squares[:, k] / variances[:, k + 1]
+    log_likelihood = -0.5 * (residual @ residual / variances[:, 0] + np.log(variances).sum(axis=1))
+    return np.asarray(log_likelihood, dtype=np.float64)

@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
+
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
 from raycosttune.core.held import present
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.incumbent import Incumbent
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
@@ -48,35 +51,39 @@ def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that can't save, over the planned runs, what finishing it costs."""
+    if not known.tally.best:  # nothing has reached the target
+        return None
+    cell, key = record.allocation, recipe_key(record.recipe)
+    alike = known.tally.hits(cell.batch_size, key)
+    left = _epochs_left(known, record)
+    epochs = record.run[-1].epoch + left
+    best = _best_case(known, record, epochs, is_beyond=alike is not None and epochs > alike.most)
+    is_known = alike is not None and cell in alike.in_time
+    if not is_known and _surely_saves(known, record, best, left):
+        return None
     incumbent = known.incumbent
     if incumbent is None or incumbent.record is record:
         return None
-    alike = _alike(known, record)
-    limit = known.goal.deadline_seconds or math.inf
-    for other, needed in alike:
-        if other.record.allocation == record.allocation and other.seconds_to_target <= limit:
-            return Stop(StopCause.COST, _is_known(other, needed))
-    left = _epochs_left(known, record)
-    epochs = record.run[-1].epoch + left
-    is_beyond = bool(alike) and epochs > max(needed for _, needed in alike)
-    best = _best_case(known, record, epochs, is_beyond=is_beyond)
-    price = known.cost_of(record.allocation, known.time.predict(record.allocation).mid * left)
+    if alike is not None and is_known:
+        return Stop(StopCause.COST, _is_known(alike.in_time[cell][1]))
+    price = known.cost_of(cell, known.time.predict(cell).mid * left)
     saving = known.remaining_runs * (incumbent.cost.mid - best)
     if saving > price:
         return None
     return Stop(StopCause.COST, _why(known, incumbent, best))
 
 
-def _alike(known: Knowledge, record: TrialRecord) -> list[tuple[Digest, float]]:
-    """Returns the runs of the same batch and recipe that reached the target, and in which epoch."""
-    key, batch = recipe_key(record.recipe), record.allocation.batch_size
-    return [
-        (other, other.reached.epoch)
-        for other in known.digests
-        if other.reached is not None
-        and other.recipe == key
-        and other.record.allocation.batch_size == batch
-    ]
+def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: float) -> bool:
+    """Tells whether a run may save more than it costs by the bounds alone, without a fit.
+
+    The likely epoch times lie within their bounds: what is known to do costs no less than by
+    the lower ones, going on no more than by the upper one.
+    """
+    _, most = known.time.bounds(record.allocation)
+    if not math.isfinite(most):
+        return False
+    saving = known.remaining_runs * (known.plans.least_cost() - best)
+    return saving > known.cost_of(record.allocation, most * left)
 
 
 def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyond: bool) -> float:
@@ -85,17 +92,19 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
     Beyond the epochs that they are known to need, a run can show something of its own cell
     alone: what the others cost is known better from the run that needed fewer.
     """
-    limit = known.goal.deadline_seconds or math.inf
-    costs = [math.inf]
-    for cell in (record.allocation,) if is_beyond else known.cells:
-        if cell.batch_size == record.allocation.batch_size:
-            seconds = known.least_seconds(cell, epochs)
-            if seconds <= limit:
-                costs.append(known.cost_of(cell, seconds))
-    return min(costs)
+    if is_beyond:
+        places = np.array([known.grid.index[record.allocation]])
+    else:
+        at_batch = known.grid.batches[known.places] == record.allocation.batch_size
+        places = known.places[at_batch]
+    seconds = known.least_seconds_of(places, epochs)
+    in_time = seconds <= known.limit
+    costs = known.costs_of(places[in_time], seconds[in_time])
+    return float(costs.min(initial=math.inf))
 
 
-def _is_known(other: Digest, epoch: float) -> str:
+def _is_known(other: Digest) -> str:
+    epoch = 0.0 if other.reached is None else other.reached.epoch
     return (
         f"{other.record.trial_id} reached the target in the same cell with the same recipe at "
         f"epoch {epoch:g}: finishing it can save nothing"

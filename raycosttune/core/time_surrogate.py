@@ -6,10 +6,14 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, bounds, violation
+from raycosttune.core.cells import cells_of
+from raycosttune.core.isotonic import Floats
+from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.readings import Readings
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.step_fit import NOISE_SD, Fitted, Grid, Measured, fit
+from raycosttune.core.step_model import Bools
 
 DEFAULT_SLACK = 0.10
 NODE_FACTOR = 3.0
@@ -32,29 +36,34 @@ class TimeSurrogate:
 
     Args:
         space: The legal cells.
-        samples: Seconds of single epochs by cell, each sequence not empty.
+        samples: Seconds of single epochs by the place of their cell in the space, none empty.
 
     References:
         Liang et al. 2022 (T monotone in resources and batch); Qiao et al. 2021, Pollux
         (step time).
     """
 
-    def __init__(self, space: Space, samples: Mapping[Allocation, Sequence[float]]) -> None:
+    def __init__(self, space: Space, samples: Mapping[int, Readings]) -> None:
         self._shape = _shape(space)
-        known = sorted(cell for cell in samples if cell in self._shape.index)
-        self._measured = _measured(self._shape, known, [tuple(samples[cell]) for cell in known])
+        self._samples = samples
+        self._measured = _measured(samples)
+
+    @classmethod
+    def of(cls, space: Space, seconds: Mapping[Allocation, Sequence[float]]) -> "TimeSurrogate":
+        """Models seconds of single epochs by cell; what lies outside the space is left out."""
+        index = cells_of(space).index
+        return cls(space, {index[c]: Readings(s) for c, s in seconds.items() if c in index})
 
     @cached_property
     def slack(self) -> float:
         """Log slack of the bounds: under less, measured cells would contradict each other."""
-        places = self._measured.places
-        least = self._shape.least[np.ix_(places, places)]
-        return max(DEFAULT_SLACK, violation(*self._intervals, least, -least.T))
+        broken = self._reach[self._measured.places] - self._intervals[1]
+        return max(DEFAULT_SLACK, float(broken.max(initial=0.0)))
 
     @cached_property
     def is_empty(self) -> bool:
         """Whether nothing was measured, so that only ratios of predictions mean anything."""
-        return len(self._measured.places) == 0
+        return not self._samples
 
     @property
     def noise(self) -> float:
@@ -63,7 +72,14 @@ class TimeSurrogate:
 
     def is_measured(self, cell: Allocation) -> bool:
         """Tells whether a cell's epochs were timed."""
-        return self._shape.index[cell] in self._places
+        return self._shape.index[cell] in self._samples
+
+    @cached_property
+    def is_known(self) -> Bools:
+        """Whether each cell's epochs were timed, shape (cells,)."""
+        known = np.zeros(len(self._shape.least), dtype=np.bool_)
+        known[self._measured.places] = True
+        return known
 
     def predict(self, cell: Allocation) -> Prediction:
         """Predicts the seconds of an epoch in a cell.
@@ -86,21 +102,39 @@ class TimeSurrogate:
     def bounds(self, cell: Allocation) -> tuple[float, float]:
         """Bounds the seconds of an epoch in a cell by shape and slack alone."""
         k = self._shape.index[cell]
-        lower, upper = self.log_bounds
-        return float(np.exp(lower[k])), float(np.exp(upper[k]))
+        return float(np.exp(self.log_least[k])), float(np.exp(self.log_most[k]))
 
     def least(self, cell: Allocation) -> float:
         """Bounds the seconds of an epoch in a cell from below."""
-        return float(np.exp(self.log_bounds[0][self._shape.index[cell]]))
+        return float(np.exp(self.log_least[self._shape.index[cell]]))
 
     @cached_property
+    def _reach(self) -> Floats:
+        """Lower log T by the measured cells without slack, shape (cells,)."""
+        low, _ = self._intervals
+        reach = low[:, None] + self._shape.least[self._measured.places]
+        return np.asarray(reach.max(axis=0, initial=-np.inf), dtype=np.float64)
+
+    @cached_property
+    def log_least(self) -> Floats:
+        """Lower log T, shape (cells,), in the order of the space; a cell's own needs no slack."""
+        lower, places = self._reach - self.slack, self._measured.places
+        lower[places] = np.maximum(lower[places], self._intervals[0])
+        return lower
+
+    @cached_property
+    def log_most(self) -> Floats:
+        """Upper log T, likewise."""
+        _, high = self._intervals
+        places = self._measured.places
+        upper = (high[:, None] - self._shape.most[places]).min(axis=0, initial=np.inf) + self.slack
+        upper[places] = np.minimum(upper[places], high)
+        return np.asarray(upper, dtype=np.float64)
+
+    @property
     def log_bounds(self) -> tuple[Floats, Floats]:
         """Lower and upper log T, both of shape (cells,), in the order of the space."""
-        places = self._measured.places
-        apart = np.arange(len(self._shape.least)) != places[:, None]
-        slack = self.slack * apart
-        most = -self._shape.least[:, places].T
-        return bounds(*self._intervals, self._shape.least[places] - slack, most + slack)
+        return self.log_least, self.log_most
 
     @cached_property
     def log_mean(self) -> Floats:
@@ -126,8 +160,11 @@ class TimeSurrogate:
         return None if self.is_empty else fit(self._shape.grid, self._measured)
 
     @cached_property
-    def _places(self) -> frozenset[int]:
-        return frozenset(self._measured.places.tolist())
+    def least_measured(self) -> Floats:
+        """Bounds what is likely of the measured cells from below, shape (cells,), else infinite."""
+        least = np.full(len(self._shape.least), np.inf)
+        least[self._measured.places] = np.exp(self._intervals[0])
+        return least
 
     @cached_property
     def _intervals(self) -> tuple[Floats, Floats]:
@@ -139,12 +176,7 @@ class TimeSurrogate:
         return known.values - half, known.values + half
 
 
-@lru_cache(maxsize=64)
-def fitted_time(
-    space: Space, samples: tuple[tuple[Allocation, tuple[float, ...]], ...]
-) -> TimeSurrogate:
-    """Returns the model of samples by cell, the same one for the same samples."""
-    return TimeSurrogate(space, dict(samples))
+fitted_time = Latest(TimeSurrogate)
 
 
 @dataclass(frozen=True)
@@ -153,7 +185,8 @@ class _Shape:
 
     Attributes:
         index: Place of every cell.
-        least: Least log T(v) - log T(u), shape (u, v), over the cells; the greatest is -least.T.
+        least: Least log T(v) - log T(u), shape (u, v), over the cells.
+        most: Least log T(u) - log T(v), likewise; the greatest of the above, its sign turned.
         grid: The cells as the fit reads them.
         prior_mean: Log T of an unknown job up to a scale, shape (cells,).
         prior_sd: Its deviation, likewise.
@@ -161,6 +194,7 @@ class _Shape:
 
     index: Mapping[Allocation, int]
     least: Floats
+    most: Floats
     grid: Grid
     prior_mean: Floats
     prior_sd: Floats
@@ -168,9 +202,9 @@ class _Shape:
 
 @lru_cache(maxsize=16)
 def _shape(space: Space) -> _Shape:
-    grid = Grid.of(space.cells)
-    index = {cell: k for k, cell in enumerate(space.cells)}
-    return _Shape(index, _least(space.cells), grid, *grid.prior())
+    grid, least = Grid.of(space.cells), _least(space.cells)
+    most = np.ascontiguousarray(least.T)
+    return _Shape(cells_of(space).index, least, most, grid, *grid.prior())
 
 
 def _least(cells: Sequence[Allocation]) -> Floats:
@@ -184,27 +218,18 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     return least
 
 
-def _measured(
-    shape: _Shape, cells: Sequence[Allocation], samples: Sequence[tuple[float, ...]]
-) -> Measured:
+def _measured(samples: Mapping[int, Readings]) -> Measured:
     """Sums the samples up: medians, and deviations that a few stragglers do not govern."""
-    sums = [_summed(seconds) for seconds in samples]
-    off = np.concatenate([off for _, off in sums if len(off) > 1] or [np.zeros(1)])
+    places = sorted(samples)
+    kept = [samples[k] for k in places]
+    off = np.concatenate([seen.log_off for seen in kept if len(seen) > 1] or [np.zeros(1)])
     most = 3 * Z_MAD * np.median(np.abs(off))
-    sizes = np.array([len(seconds) for seconds in samples], dtype=np.float64)
+    sizes = np.array([len(seen) for seen in kept], dtype=np.float64)
     return Measured(
-        places=np.array([shape.index[cell] for cell in cells], dtype=np.int64),
-        values=np.array([value for value, _ in sums]),
+        places=np.array(places, dtype=np.int64),
+        values=np.array([seen.log_median for seen in kept]),
         # A median of many is worth 2 / pi of their mean.
         counts=np.where(sizes > 2, sizes * 2 / np.pi, sizes),  # noqa: PLR2004 - it is the mean of two
         squares=float((np.minimum(np.abs(off), most) ** 2).sum()),
-        freedom=sum(len(seconds) - 1 for seconds in samples),
+        freedom=int(sizes.sum()) - len(kept),
     )
-
-
-@lru_cache(maxsize=4096)
-def _summed(seconds: tuple[float, ...]) -> tuple[float, Floats]:
-    """Returns the median of a cell's log seconds and the deviations from it."""
-    logs = np.log(np.asarray(seconds, dtype=np.float64))
-    value = float(np.median(logs))
-    return value, logs - value

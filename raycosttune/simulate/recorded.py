@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from raycosttune.core.digest import epoch_seconds, epochs_seen, reaching_report, startups
+from raycosttune.core.digest import summed_up, timed
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
@@ -78,10 +78,10 @@ class RecordedWorkload(TableWorkload):
         for told in records:
             record = replace(told, reports=[report.cleaned() for report in told.reports])
             # Parts on other workers are left out: their nodes are not recorded.
-            cell, seconds = record.allocation, epoch_seconds(record).get(record.allocation.workers)
-            if seconds and _values(record):
-                times[cell].extend(seconds)
-                starts[cell.workers].extend(startups(record).get(cell.workers, ()))
+            cell, (seconds, startups) = record.allocation, timed(record)
+            if cell.workers in seconds and _values(record):
+                times[cell].extend(seconds[cell.workers])
+                starts[cell.workers].extend(startups.get(cell.workers, ()))
                 runs[cell.batch_size].append(record)
         if not times:
             msg = "a trial must have reported the metric and its time, none did"
@@ -147,10 +147,14 @@ def _curve(records: Iterable[TrialRecord], goal: Goal) -> Curve:
 
     def rank(runs: list[TrialRecord]) -> tuple[float, float]:
         best = max(goal.sign * value for run in runs for value in _values(run).values())
-        return min(epochs_seen(run, goal).high for run in runs), -best
+        return min(map(needed, runs)), -best
+
+    def needed(run: TrialRecord) -> float:
+        seen = summed_up(run, goal).epochs
+        return math.inf if seen is None else seen.high
 
     best = min(by_recipe.values(), key=rank)
-    reached = [run for run in best if reaching_report(run, goal) is not None]
+    reached = [run for run in best if math.isfinite(needed(run))]
     points: dict[float, list[float]] = defaultdict(list)
     for record in reached or best:
         for epoch, value in _values(record).items():

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raycosttune.core.belief import STAGES, Belief, Clues, law
+from raycosttune.core.belief import STAGES, Belief, ByBatch, Clues
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.goal import Goal
+from raycosttune.core.law import law
 from raycosttune.core.observation import Report, TrialRecord
-from raycosttune.core.space import Allocation
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.tally import Tally
 
 BATCHES = (64, 256, 1024)
 GRID = law(BATCHES)
@@ -43,8 +45,15 @@ def key(recipe: str) -> str:
     return run(64, 1, recipe=recipe).recipe
 
 
+def added_up(runs: Sequence[Digest]) -> dict[str, ByBatch]:
+    tally = Tally(Space((1,), BATCHES), GOAL)
+    for place, digest in enumerate(runs):
+        tally.add(digest, place)
+    return {key: history.runs for key, history in tally.recipes.items()}
+
+
 def belief(runs: Sequence[Digest], recipe: str | None = "a", **hints: float) -> Belief:
-    return Belief(GRID, None if recipe is None else key(recipe), runs, clues(**hints))
+    return Belief(GRID, None if recipe is None else key(recipe), added_up(runs), clues(**hints))
 
 
 def mean_log(found: Belief, batch: int) -> float:
@@ -70,7 +79,7 @@ RUNS = st.lists(
 def test_the_weights_sum_to_one(
     runs: list[Digest], recipe: str | None, deadline: float | None
 ) -> None:
-    found = Belief(GRID, None if recipe is None else key(recipe), runs, clues(deadline))
+    found = Belief(GRID, None if recipe is None else key(recipe), added_up(runs), clues(deadline))
     assert found.weights.sum() == pytest.approx(1)
     assert (found.weights >= 0).all()
     assert float(found.expected(np.ones_like(found.weights))) == pytest.approx(1)

@@ -2,6 +2,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ from raycosttune.core.cost import (
     WorkerHours,
     check_cost_metric,
     checked_cost,
+    checked_costs,
+    is_proportional,
 )
 from raycosttune.core.space import Allocation, Space
 from raycosttune.errors import InvalidCostError
@@ -117,3 +120,31 @@ def test_a_cost_is_passed_on_as_a_float(value: float) -> None:
     cost = checked_cost(Custom(lambda _a, _s: value), Allocation(1, 64), 60)
     assert isinstance(cost, float)
     assert cost == value
+
+
+class DearWorkerHours(WorkerHours):
+    """Costs more than its parent says."""
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        return 2 * super().__call__(allocation, seconds)
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [NodeHours(), WorkerHours(), DearWorkerHours(), Custom(lambda cell, s: cell.nodes * s // 60)],
+)
+def test_many_costs_are_each_what_the_metric_says(metric: CostMetric) -> None:
+    seconds = np.linspace(0.0, 500.0, 3 * len(SPACE.cells)).reshape(-1, 3)
+    costs = checked_costs(metric, SPACE.cells, seconds)
+    for cell, row, paid in zip(SPACE.cells, seconds, costs, strict=True):
+        assert paid.tolist() == [checked_cost(metric, cell, float(s)) for s in row]
+    column = checked_costs(metric, SPACE.cells, seconds[:, 0])
+    np.testing.assert_array_equal(column, costs[:, 0])
+    assert checked_costs(metric, (), np.zeros((0, 3))).shape == (0, 3)
+    assert is_proportional(metric) is (type(metric) in (NodeHours, WorkerHours))
+
+
+def test_one_cost_of_many_that_is_none_is_refused() -> None:
+    metric = Custom(lambda _, s: math.nan if s > 100 else s)
+    with pytest.raises(InvalidCostError, match="a cost must be a finite number"):
+        checked_costs(metric, SPACE.cells[:2], np.array([1.0, 101.0]))

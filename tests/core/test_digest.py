@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raycosttune.core.digest import Digests, epoch_seconds, startups, summed_up
+from raycosttune.core.digest import Digests, summed_up, timed
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
@@ -27,18 +27,18 @@ def test_an_even_run_has_no_one_off_work(table: tuple[Space, Job], epochs: int) 
     # Whether a report's seconds less its start-up give back the epoch's is up to rounding.
     slack = 1e-9 * job.epoch_seconds[space.cells[0]]
     workers = record.allocation.workers
-    found = startups(record)
+    _, found = timed(record)
     assert list(found) == [workers]
     assert found[workers] == pytest.approx((job.startup_seconds,), abs=slack)
 
 
 def test_what_the_first_epoch_takes_beyond_the_others_is_start_up() -> None:
     slow = trial(Report(1.0, 0.1, 9.0, 2.0), Report(2.0, 0.2, 3.0), Report(3.0, 0.3, 4.0))
-    assert startups(slow) == {1: (5.0,)}
+    assert timed(slow)[1] == {1: (5.0,)}
 
 
 def test_a_lone_epoch_is_taken_as_it_is() -> None:
-    assert startups(trial(Report(1.0, 0.1, 9.0, 2.0))) == {1: (2.0,)}
+    assert timed(trial(Report(1.0, 0.1, 9.0, 2.0)))[1] == {1: (2.0,)}
 
 
 def test_each_attempt_has_its_own_one_off_work() -> None:
@@ -48,7 +48,7 @@ def test_each_attempt_has_its_own_one_off_work() -> None:
         Report(3.0, 0.3, 10.0, 1.0, attempt=2),
         Report(4.0, 0.4, 4.0, attempt=2),
     )
-    assert startups(restarted) == {1: (5.0, 6.0)}
+    assert timed(restarted)[1] == {1: (5.0, 6.0)}
 
 
 def test_a_resized_trial_is_timed_on_each_number_of_workers() -> None:
@@ -58,8 +58,8 @@ def test_a_resized_trial_is_timed_on_each_number_of_workers() -> None:
         Report(3.0, 0.3, 7.0, 3.0, attempt=2, workers=4),
         Report(4.0, 0.4, 3.0, attempt=2, workers=4),
     )
-    assert epoch_seconds(record) == {1: (8.0,), 4: (3.0,)}
-    assert startups(record) == {1: (4.0,), 4: (4.0,)}
+    assert timed(record)[0] == {1: (8.0,), 4: (3.0,)}
+    assert timed(record)[1] == {1: (4.0,), 4: (4.0,)}
 
 
 def test_gaps_and_scales_are_read_in_the_direction_of_the_goal() -> None:

@@ -12,7 +12,8 @@ from raycosttune.core.experiment import (
     worthwhile_experiments,
 )
 from raycosttune.core.goal import Goal
-from raycosttune.core.knowledge import Incumbent, Knowledge
+from raycosttune.core.incumbent import Incumbent
+from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Space
 from tests.core.drive import Job, amdahl, goal, spaces, spaces_and_jobs

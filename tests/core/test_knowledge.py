@@ -5,13 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
-from raycosttune.core.digest import (
-    epoch_seconds,
-    epochs_seen,
-    reaching_report,
-    seconds_to_target,
-)
+from raycosttune.core.digest import seconds_to_target, summed_up, timed
 from raycosttune.core.goal import Goal
+from raycosttune.core.incumbent import bounded_cost
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
@@ -150,7 +146,7 @@ def test_the_start_up_of_each_attempt_is_a_sample() -> None:
 def test_an_unbounded_time_costs_an_unbounded_sum() -> None:
     space = Space((1,), (64,))
     known = know([], space)
-    predicted = known.bounded_cost(space.cells[0], known.time.predict(space.cells[0]))
+    predicted = bounded_cost(known.cost, space.cells[0], known.time.predict(space.cells[0]))
     assert predicted.high == math.inf
     assert math.isfinite(predicted.mid)
 
@@ -169,7 +165,9 @@ def test_the_target_lies_between_the_epochs_seen(
         for k, epoch in enumerate(epochs)
     ]
     record = trial(*reports)
-    seen, hit = epochs_seen(record, GOAL), reaching_report(record, GOAL)
+    digest = summed_up(record, GOAL)
+    seen, hit = digest.epochs, digest.reached
+    assert seen is not None
     assert 0 <= seen.low < seen.high
     assert seen.is_censored is (hit is None)
     if hit is not None:
@@ -189,7 +187,8 @@ def test_epochs_above_a_resumed_start_do_not_lie_above_the_target() -> None:
     record = trial(
         *(Report(float(k), 0.0, 1.0) for k in range(1, 6)), Report(4.0, 1.0, 1.0, attempt=2)
     )
-    seen = epochs_seen(record, GOAL)
+    seen = summed_up(record, GOAL).epochs
+    assert seen is not None
     assert (seen.low, seen.high) == (3.0, 4.0)
 
 
@@ -201,13 +200,13 @@ def test_only_the_time_up_to_the_target_counts() -> None:
 
 def test_first_epochs_are_left_out_where_later_ones_are_timed() -> None:
     first = Report(1.0, 0.0, 30.0, 10.0)
-    assert epoch_seconds(trial(first)) == {1: (20.0,)}
-    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0))) == {1: (5.0,)}
+    assert timed(trial(first))[0] == {1: (20.0,)}
+    assert timed(trial(first, Report(3.0, 0.0, 10.0)))[0] == {1: (5.0,)}
     restart = Report(4.0, 0.0, 99.0, attempt=2)
-    assert epoch_seconds(trial(first, Report(3.0, 0.0, 10.0), restart)) == {1: (5.0,)}
+    assert timed(trial(first, Report(3.0, 0.0, 10.0), restart))[0] == {1: (5.0,)}
 
 
 def test_what_is_no_step_ahead_is_not_timed() -> None:
     back = Report(1.0, 0.0, 3.0, attempt=2)
-    assert epoch_seconds(trial(Report(2.0, 0.0, 8.0), back)) == {1: (4.0,)}
-    assert epoch_seconds(trial(Report(1.0, 0.0, 5.0, 5.0))) == {}
+    assert timed(trial(Report(2.0, 0.0, 8.0), back))[0] == {1: (4.0,)}
+    assert timed(trial(Report(1.0, 0.0, 5.0, 5.0)))[0] == {}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation
-from raycosttune.core.state import VERSION, check_version, record_from_data, record_to_data
+from raycosttune.core.state import VERSION, Writer, check_version, record_from_data, record_to_data
 from raycosttune.errors import InvalidStateError
 
 NUMBERS = st.floats(0, 1e6)
@@ -123,3 +123,17 @@ def test_another_version_is_refused(state: object, found: str) -> None:
 
 def test_this_version_is_read() -> None:
     check_version({"version": VERSION})
+
+
+def test_an_ended_record_is_written_once_and_a_live_one_each_time() -> None:
+    write = Writer()
+    record = TrialRecord("t", Allocation(1, 64), {"lr": 0.1}, 0)
+    before = write(record)
+    record.reports.append(Report(1.0, 0.5, 2.0))
+    record.ended = Ended(EndCause.STOPPED)
+    after = write(record)
+    assert not before["reports"]
+    assert write(record) is after
+    assert after == record_to_data(record)
+    another = TrialRecord("t", Allocation(1, 64), {}, 0, [], Ended(EndCause.FAILED))
+    assert write(another) == record_to_data(another)

@@ -3,7 +3,7 @@ import pytest
 
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.space import Space
-from raycosttune.core.step_fit import Grid, Measured, fit
+from raycosttune.core.step_fit import NOISES, Grid, Measured, _evidence, fit
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD
 
 SPACE = Space((1, 2, 4, 8, 16), (16, 32, 64, 128, 256, 512), workers_per_node=4)
@@ -81,3 +81,18 @@ def test_many_cells_teach_the_levels_by_a_part_of_them() -> None:
     fitted = fit(grid, measured(noisy, list(range(len(truth)))))
     assert fitted.noise == pytest.approx(0.05, rel=0.5)
     assert np.median(np.abs(fitted.mean - truth)) < 0.02
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_the_evidence_is_that_of_a_gaussian_at_each_level_of_noise(size: int) -> None:
+    rng = np.random.default_rng(size)
+    roots = rng.standard_normal((3, size, size))
+    covariances, residual = roots @ roots.transpose(0, 2, 1), rng.standard_normal(size)
+    for residual_ in (residual, np.zeros(size)):
+        found = _evidence(covariances, residual_)
+        for k, covariance in enumerate(covariances):
+            for j, noise in enumerate(NOISES):
+                whole = covariance + noise**2 * np.eye(size)
+                log_det = np.linalg.slogdet(whole)[1]
+                expected = -0.5 * (residual_ @ np.linalg.solve(whole, residual_) + log_det)
+                assert found[k, j] == pytest.approx(expected, rel=1e-6)

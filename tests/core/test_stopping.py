@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core import stopping
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.goal import Goal
@@ -12,6 +13,7 @@ from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.space import Space
 from raycosttune.core.stopping import _why, decide
+from tests.core import growing
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 
 METRICS = st.sampled_from((NodeHours(), WorkerHours()))
@@ -221,3 +223,44 @@ def test_a_run_that_no_workers_can_finish_in_time_says_so() -> None:
     known = Knowledge([JOB.record(GOAL, CELL, "done")], SPACE, GOAL, WorkerHours())
     assert known.incumbent is not None
     assert "by the deadline" in _why(known, known.incumbent, math.inf)
+
+
+@settings(max_examples=60)
+@given(
+    growing.STEPS,
+    st.sampled_from((None, 40.0, 200.0)),
+    st.sampled_from((1, 2, 10, 10**6)),
+    st.sampled_from((WorkerHours(), NodeHours(), growing.StartedHours())),
+)
+def test_what_the_bounds_decide_is_what_the_fit_would(
+    steps: list[growing.Step], limit: float | None, planned: int, cost: CostMetric
+) -> None:
+    limits, records = goal(deadline_seconds=limit, planned_runs=planned), dict[str, TrialRecord]()
+    for step in steps:
+        step.apply(records)
+        if step.cell not in growing.SPACE.cells:
+            continue
+        record = records[f"t{step.trial}"]
+        known = [Knowledge((*records.values(),), growing.SPACE, limits, cost) for _ in range(2)]
+        quick = decide(known[0], record)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stopping, "_surely_saves", lambda *_: False)
+            assert decide(known[1], record) == quick
+
+
+def test_a_run_that_surely_saves_is_not_worth_a_fit() -> None:
+    live = JOB.record(GOAL, OTHER, "live", epochs=1)
+    live.ended = None
+    for planned, is_fitted in ((10**9, False), (1, True)):
+        known = Knowledge(
+            [JOB.record(GOAL, CELL, "done"), live], SPACE, goal(planned_runs=planned), WorkerHours()
+        )
+        decide(known, live)
+        assert ("log_mean" in vars(known.time)) is is_fitted
+
+
+def test_without_a_timed_epoch_nothing_is_known_to_do() -> None:
+    done = JOB.record(GOAL, OTHER, "done", epochs=1)
+    done.reports = [Report(1.0, 1.0, 5.0, 5.0)]
+    live = running(Report(1.0, 0.0, 5.0, 5.0))
+    assert judge(live, done) == Continue()

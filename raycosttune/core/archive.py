@@ -1,0 +1,68 @@
+"""What ended trials add up to, read once."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.digest import Digests
+from raycosttune.core.goal import Goal
+from raycosttune.core.held import paid, paid_for
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.roll import Placed, Roll
+from raycosttune.core.space import Space
+from raycosttune.core.tally import Tally
+
+Records = Mapping[str, TrialRecord]
+
+
+class Archive:
+    """Adds ended trials up once; those that run and the profiles, which are few, each time.
+
+    Args:
+        space: The legal cells.
+        goal: Target and limits.
+        cost: The cost metric.
+    """
+
+    def __init__(self, space: Space, goal: Goal, cost: CostMetric) -> None:
+        self._space, self._goal, self._cost = space, goal, cost
+        self._digests, self._ended, self._roll = Digests(goal), Tally(space, goal), Roll()
+        self._paid, self._bills, self._due = Fraction(0), Roll(), list[Placed]()
+
+    def known(self, records: Records, profiles: Sequence[ProfileRecord]) -> Knowledge:
+        """Returns what is known now; it stays as it is when more becomes known.
+
+        Args:
+            records: Every trial by its id, in the order of their start: those of the last
+                call, and new ones after them.
+            profiles: Every profile.
+        """
+        for turn, record in self._roll.ended(records):
+            self._ended.add(self._digests(record), turn)
+        tally = self._ended.copy()
+        for turn, record in self._roll.open:
+            tally.add(self._digests(record), turn)
+        for profile in profiles:
+            tally.add_profile(profile)
+        where = self._space, self._goal, self._cost
+        return Knowledge(tuple(records.values()), *where, self._digests, profiles, tally)
+
+    def spent(self, records: Records, profiles: Sequence[ProfileRecord]) -> float:
+        """Returns what everything has cost up to the last reports, exactly summed.
+
+        Args:
+            records: See `known`.
+            profiles: Every profile.
+
+        Raises:
+            InvalidCostError: If the cost metric fails.
+        """
+        self._due += self._bills.ended(records)
+        while self._due:
+            self._paid += Fraction(paid(self._due[-1][1], self._space, self._cost))
+            self._due.pop()
+        running = (paid(record, self._space, self._cost) for _, record in self._bills.open)
+        profiled = (paid_for(record, self._cost) for record in profiles)
+        return float(sum(map(Fraction, [*running, *profiled]), self._paid))

@@ -1,0 +1,45 @@
+"""The cells of a space as arrays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.space import Allocation, Space
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Holds the cells of a space in its order.
+
+    Attributes:
+        index: Place of each cell.
+        workers: Their workers, shape (cells,).
+        batches: Their batches, shape (cells,).
+    """
+
+    index: Mapping[Allocation, int]
+    workers: Ints
+    batches: Ints
+
+    def spread(self, over: Ints, values: Mapping[int, float]) -> Floats:
+        """Gives each cell the value of its workers or batch, NaN where it has none.
+
+        Args:
+            over: `workers` or `batches`.
+            values: The values by number.
+        """
+        spread = np.full(len(over), np.nan)
+        for number, value in values.items():
+            spread[over == number] = value
+        return spread
+
+
+@lru_cache(maxsize=16)
+def cells_of(space: Space) -> Cells:
+    """Returns the cells of a space."""
+    workers = np.array([cell.workers for cell in space.cells], dtype=np.int64)
+    batches = np.array([cell.batch_size for cell in space.cells], dtype=np.int64)
+    return Cells({cell: k for k, cell in enumerate(space.cells)}, workers, batches)

@@ -1,0 +1,61 @@
+"""What runs say of each law of the epochs."""
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from raycosttune.core.epochs import EARLIEST
+from raycosttune.core.isotonic import Floats
+from raycosttune.core.law import Law
+from raycosttune.core.learning_curve import curve_evidence, scale_evidence
+from raycosttune.core.runs import Runs
+
+RUN_SD = 0.13  # what the same run takes more or less, and a batch beside the law
+GRID_SD = 0.1  # half a step of the grid of offsets
+
+
+def evidence(grid: Law, runs: Iterable[Runs]) -> Floats:
+    """Log likelihood of the runs of one recipe under each law.
+
+    Args:
+        grid: The laws.
+        runs: What its runs say, batch by batch.
+
+    Returns:
+        Shape (s, o).
+    """
+    total = np.zeros((len(grid.log_scale), len(grid.offsets)))
+    for some in runs:
+        total += _of_batch(grid, some)
+    return total
+
+
+@lru_cache(maxsize=128)
+def _of_batch(grid: Law, runs: Runs) -> Floats:
+    seen = runs.seen
+    logs = grid.log_epochs[:, :, grid.batches.index(seen.batch_size)]
+    total = np.zeros_like(logs)
+    for interval, count in seen.counts.items():
+        total += count * _of_interval(grid, seen.batch_size, *interval)
+    for run in runs.scaled:
+        high = math.inf if run.epochs is None else run.epochs.high
+        total += scale_evidence(run.scales, high, logs, grid.log_scale)
+    if runs.longest is not None:
+        total += curve_evidence(runs.longest.gaps, logs)
+        total += scale_evidence(runs.longest.scales, None, logs, grid.log_scale)
+    return total
+
+
+@lru_cache(maxsize=512)
+def _of_interval(grid: Law, batch_size: int, low: float, high: float) -> Floats:
+    """Log likelihood of a run that reached the target between two evaluations, or not at all."""
+    logs = grid.log_epochs[:, :, grid.batches.index(batch_size)]
+    if math.isinf(high):
+        beyond = (logs - math.log(max(low, EARLIEST))) / RUN_SD
+        return np.asarray(log_ndtr(beyond), dtype=np.float64)
+    gap = math.log(high / max(low, high / 2))
+    sd = math.sqrt(RUN_SD**2 + gap**2 / 12 + GRID_SD**2)
+    return np.asarray(-0.5 * ((math.log(high) - gap / 2 - logs) / sd) ** 2, dtype=np.float64)

@@ -1,0 +1,211 @@
+"""The configurations whose time and epochs are both measured, and the cheapest of them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from raycosttune.core.cells import cells_of
+from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, is_proportional
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.prediction import Prediction
+from raycosttune.core.runs import Hits
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.startup import Startup
+from raycosttune.core.step_model import Bools
+from raycosttune.core.tally import Tally
+from raycosttune.core.time_surrogate import TimeSurrogate
+
+CAUTION, LEAST_CAUTION = 1.3, 0.02  # in deviations of an epoch time, and at least
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """Is a configuration whose time and epochs are both measured.
+
+    Attributes:
+        allocation: Workers and batch.
+        recipe: Key of the recipe.
+        record: The trial that reached the target with this batch and recipe.
+        epochs: Epochs to the target.
+        seconds: Start-up and training to the target.
+        cost: What that costs.
+    """
+
+    allocation: Allocation
+    recipe: str
+    record: TrialRecord
+    epochs: Prediction
+    seconds: Prediction
+    cost: Prediction
+
+
+def cautious(time: TimeSurrogate, cell: Allocation, seconds: float) -> float:
+    """Returns the deadline that a run expected to take so long in a cell counts as meeting."""
+    return seconds * math.exp(max(LEAST_CAUTION, CAUTION * time.sd(cell)))
+
+
+@dataclass(frozen=True)
+class Demonstrated:
+    """Combines each timed cell with the epochs that recipes are known to need at its batch.
+
+    Attributes:
+        tally: The runs.
+        space: The legal cells.
+        places: Places of the cells that may be chosen.
+        time: Epoch times.
+        startup: Start-ups.
+        cost: The cost metric.
+        limit: The deadline of a run, infinite without one.
+    """
+
+    tally: Tally
+    space: Space
+    places: Ints
+    time: TimeSurrogate
+    startup: Startup
+    cost: CostMetric
+    limit: float
+
+    def least_cost(self) -> float:
+        """Bounds from below what the cheapest costs, without a fit; infinite where there is none.
+
+        The likely time of a measured cell lies within its bounds.
+        """
+        if len(self._timed) == 0:
+            return math.inf
+        seconds = self._starts + self.time.least_measured[self._timed] * self._fewest
+        return float(checked_costs(self.cost, self._cells, seconds).min())
+
+    def best(self) -> Incumbent | None:
+        """Returns the cheapest that meets the deadline; of equals the one reached first.
+
+        Where none is expected to, it is the fastest of those of which a run on changing workers
+        did.
+        """
+        if len(self._timed) == 0:
+            return None
+        is_soon = self._seconds(self._fewest) * self._caution <= self.limit
+        found: list[tuple[int, Hits]] = []
+        for k, cell in enumerate(self._cells):
+            hits = self.tally.best[cell.batch_size] if is_soon[k] else self.tally.own.get(cell)
+            if hits is not None:
+                found.append((k, hits))
+        if not found:
+            return min(self._delivered, key=lambda known: known.seconds.mid, default=None)
+        at = np.array([k for k, _ in found])
+        seconds = self._starts[at] + self._epoch[at] * [hits.mid for _, hits in found]
+        costs = checked_costs(self.cost, [self._cells[k] for k in at], seconds)
+        equal = [found[k] for k in np.flatnonzero(costs == costs.min())]
+        if not is_proportional(self.cost):  # runs of more epochs may cost the same
+            cost = float(costs.min())
+            equal = [
+                (k, hits) for k, _ in equal for hits in self._reached if self._does(hits, k, cost)
+            ]
+        k, hits = min(equal, key=lambda pair: (pair[1].first, pair[0]))
+        return self._incumbent(self._cells[k], hits)
+
+    def _does(self, hits: Hits, k: int, cost: float) -> bool:
+        """Tells whether a recipe meets the deadline in a timed cell at no more than a cost."""
+        cell, seconds = self._cells[k], float(self._starts[k] + self._epoch[k] * hits.mid)
+        is_soon = seconds * self._caution[k] <= self.limit
+        is_in_time = is_soon or hits.own.get(cell, math.inf) <= self.limit
+        is_here = hits.batch_size == cell.batch_size
+        return is_here and is_in_time and checked_cost(self.cost, cell, seconds) <= cost
+
+    def all(self) -> Iterator[tuple[Incumbent, float]]:
+        """Yields every one, by which was reached first, and the least deadline that it meets."""
+        for hits in self._reached:
+            for cell in self._cells_at(hits.batch_size):
+                found = self._incumbent(cell, hits)
+                seconds = cautious(self.time, cell, found.seconds.mid)
+                yield found, min(seconds, hits.own.get(cell, math.inf))
+
+    def is_measured(self, recipe: str) -> Bools:
+        """Tells of each cell of the space whether a recipe is known to meet the deadline in it."""
+        runs = self.tally.recipes[recipe].runs.values()
+        hits = {some.hits.batch_size: some.hits for some in runs if some.hits is not None}
+        mids = self._spread({batch: some.mid for batch, some in hits.items()})
+        timed = np.zeros(len(self.space.cells), dtype=np.bool_)
+        timed[self._timed] = True
+        measured = np.zeros_like(timed)
+        measured[self._timed] = self._seconds(mids) * self._caution <= self.limit  # NaN is not
+        if math.isfinite(self.limit):
+            index = cells_of(self.space).index
+            own = (pair for some in hits.values() for pair in some.own.items())
+            places = [index[cell] for cell, s in own if s <= self.limit and cell in index]
+            measured[places] = timed[places]
+        return measured
+
+    @property
+    def _delivered(self) -> Iterator[Incumbent]:
+        """Configurations of which a run that changed its workers met the deadline."""
+        for hits in self._reached:
+            if hits.seconds <= self.limit:
+                for cell in self._cells_at(hits.batch_size):
+                    yield self._incumbent(cell, hits)
+
+    @property
+    def _reached(self) -> list[Hits]:
+        """All batches and recipes that reached the target, in the order in which they first did."""
+        runs = (runs for h in self.tally.recipes.values() for runs in h.runs.values())
+        return sorted((some.hits for some in runs if some.hits), key=lambda hits: hits.first)
+
+    @cached_property
+    def _timed(self) -> Ints:
+        """Places of the cells with a measured epoch time whose batch has reached the target."""
+        measured = self.places[self.time.is_known[self.places]]
+        batches = cells_of(self.space).batches[measured]
+        return measured[np.isin(batches, list(self.tally.best))]
+
+    @cached_property
+    def _cells(self) -> list[Allocation]:
+        return [self.space.cells[k] for k in self._timed]
+
+    def _cells_at(self, batch_size: int) -> list[Allocation]:
+        return [cell for cell in self._cells if cell.batch_size == batch_size]
+
+    def _spread(self, by_batch: Mapping[int, float]) -> Floats:
+        grid = cells_of(self.space)
+        return grid.spread(grid.batches, by_batch)[self._timed]
+
+    @cached_property
+    def _fewest(self) -> Floats:
+        """The fewest epochs that a recipe needs, shape (timed cells,) as all that follows."""
+        return self._spread({batch: hits.mid for batch, hits in self.tally.best.items()})
+
+    @cached_property
+    def _starts(self) -> Floats:
+        return self.startup.of_cells(self.space)[1][self._timed]
+
+    @cached_property
+    def _epoch(self) -> Floats:
+        return np.exp(self.time.log_mean[self._timed])
+
+    @cached_property
+    def _caution(self) -> Floats:
+        return np.exp(np.maximum(LEAST_CAUTION, CAUTION * self.time.log_sd[self._timed]))
+
+    def _seconds(self, epochs: Floats) -> Floats:
+        return self._starts + self._epoch * epochs
+
+    def _incumbent(self, cell: Allocation, hits: Hits) -> Incumbent:
+        epochs = Prediction(hits.low, hits.mid, hits.high)
+        start, epoch = self.startup.predict(cell.workers), self.time.predict(cell)
+        seconds = Prediction(
+            start.low + epoch.low * epochs.low,
+            start.mid + epoch.mid * epochs.mid,
+            start.high + epoch.high * epochs.high,
+        )
+        cost = bounded_cost(self.cost, cell, seconds)
+        return Incumbent(cell, hits.recipe, hits.latest.record, epochs, seconds, cost)
+
+
+def bounded_cost(metric: CostMetric, cell: Allocation, seconds: Prediction) -> Prediction:
+    """Returns the cost of a predicted time."""
+    high = checked_cost(metric, cell, seconds.high) if math.isfinite(seconds.high) else math.inf
+    low, mid = (checked_cost(metric, cell, bound) for bound in (seconds.low, seconds.mid))
+    return Prediction(low, mid, high)

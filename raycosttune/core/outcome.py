@@ -1,0 +1,64 @@
+"""How long runs may take to the target and what they may cost, as samples."""
+
+import numpy as np
+from scipy.special import ndtri
+
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.time_surrogate import Z90
+
+TIME_QUANTILES = ndtri(np.array([1, 3, 5]) / 6)
+POINTS = 24
+LEVELS = (np.arange(POINTS) + 0.5) / POINTS
+TIME_SD = 0.5
+
+
+def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats, Floats]:
+    """Samples time to target and cost of some cells, equally likely.
+
+    Args:
+        known: What the records say.
+        places: Places of the cells in the space, shape (k,).
+        recipe: Key of the recipe, None for one not tried.
+
+    Returns:
+        Seconds and costs, each of shape (k, POINTS).
+    """
+    batches, is_known = known.grid.batches[places], known.time.is_known[places]
+    seconds = np.empty((len(places), POINTS))
+    for batch in dict.fromkeys(batches.tolist()):
+        needed = known.accuracy.samples(recipe, batch)
+        for is_timed in (False, True):
+            rows = np.flatnonzero((batches == batch) & (is_known == is_timed))
+            if len(rows) == 0:
+                continue
+            times = _times(known, places[rows], is_timed=is_timed)
+            values = (times[:, :, None] * needed.epochs).reshape(len(rows), -1)
+            weights = np.tile(needed.weights, times.shape[1]) / times.shape[1]
+            seconds[rows] = _quantiles(values, weights)
+    seconds += known.startup.of_cells(known.space)[1][places][:, None]
+    return seconds, known.costs_of(places, seconds)
+
+
+def _times(known: Knowledge, places: Ints, *, is_timed: bool) -> Floats:
+    """Samples the epoch times of cells, all timed or none, shape (cells, samples)."""
+    mean, sd = known.time.log_mean[places], known.time.log_sd[places]
+    mid = np.exp(mean)[:, None]
+    if known.time.is_empty:
+        mid = known.guessed_scale * mid
+        return np.asarray(mid * np.exp(TIME_SD * TIME_QUANTILES), dtype=np.float64)
+    if is_timed:
+        return mid
+    low, high = np.exp(mean - Z90 * sd)[:, None], np.exp(mean + Z90 * sd)[:, None]
+    spread = np.minimum(TIME_SD, np.log(high / low) / 4)
+    return np.asarray(np.clip(mid * np.exp(spread * TIME_QUANTILES), low, high), dtype=np.float64)
+
+
+def _quantiles(values: Floats, weights: Floats) -> Floats:
+    """Returns the quantiles of weighted samples at `LEVELS`, one row for each row."""
+    order = np.argsort(values, axis=1)
+    sorted_weights = weights[order]
+    cumulative = np.cumsum(sorted_weights, axis=1) - sorted_weights / 2
+    ordered = np.take_along_axis(values, order, axis=1)
+    rows = zip(cumulative, ordered, strict=True)
+    return np.array([np.interp(LEVELS, at, row) for at, row in rows])

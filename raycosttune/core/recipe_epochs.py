@@ -1,0 +1,144 @@
+"""What the runs of one recipe say of its epochs to the target, whatever other recipes do."""
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from raycosttune.core.epochs import EARLIEST, Epochs, Seen
+from raycosttune.core.isotonic import Floats, bounds, violation
+
+NOISE_SD = 0.12
+
+
+class RecipeEpochs:
+    """Sums up the runs of one recipe; each figure is computed once, as long as no run is added.
+
+    The mean of log E(b) is f(b) + g with f(b) = log(1 + b / B_noise), at each of some B_noise.
+
+    Args:
+        seen: What its runs showed, by batch.
+        noise_scales: Values of B_noise, shape (s,).
+        since: Turn of its first run among all trials.
+    """
+
+    def __init__(self, seen: Mapping[int, Seen], noise_scales: Floats, since: float = 0.0) -> None:
+        self.seen, self.since = seen, since
+        self._noise_scales = noise_scales
+        self._reached = sorted(batch for batch in seen if seen[batch].reached)
+        self._vain = [(batch, low) for batch in seen for low in seen[batch].vain]
+
+    @classmethod
+    def of(cls, runs: Iterable[Epochs], noise_scales: Floats) -> "RecipeEpochs":
+        """Sums up the runs of a recipe."""
+        by_batch: dict[int, list[Epochs]] = {}
+        for run in runs:
+            by_batch.setdefault(run.batch_size, []).append(run)
+        seen = {batch: Seen.of(batch, some) for batch, some in by_batch.items()}
+        return cls(seen, noise_scales)
+
+    @property
+    def has_reached(self) -> bool:
+        """Whether a run reached the target."""
+        return bool(self._reached)
+
+    @cached_property
+    def violation(self) -> float:
+        """The least log slack under which its runs don't contradict each other."""
+        at, low, high = self._intervals
+        return violation(low, high, least(at, at))
+
+    def bounds(self, batches: Floats, slack: float) -> tuple[Floats, Floats]:
+        """Bounds its epochs at some batches, both of the shape of `batches`.
+
+        Repeats at one batch that contradict each other bound the epochs between them.
+        """
+        at, low, high = self._intervals
+        apart = np.where(at[:, None] == batches, 0.0, slack)
+        change = least(at, batches) - apart, -least(batches, at).T + apart
+        lower, upper = bounds(low, high, *change)
+        return np.exp(np.minimum(lower, upper)), np.exp(np.maximum(lower, upper))
+
+    @cached_property
+    def _intervals(self) -> tuple[Floats, Floats, Floats]:
+        """Batches, and the log epochs that their runs leave, each of shape (batches,)."""
+        at = np.array(list(self.seen), dtype=np.float64)
+        low = np.array([seen.log_low for seen in self.seen.values()])
+        return at, low, np.array([seen.log_high for seen in self.seen.values()])
+
+    def _shape(self, batches: Iterable[int]) -> Floats:
+        return shape(np.array(list(batches), dtype=np.float64), self._noise_scales)
+
+    @cached_property
+    def _residuals(self) -> Floats:
+        """Mean log epochs beyond f(b) where the target was reached, shape (s, batches)."""
+        means = np.array([self.seen[batch].mean for batch in self._reached])
+        return means - self._shape(self._reached)
+
+    @cached_property
+    def _counts(self) -> Floats:
+        return np.array([self.seen[batch].reached for batch in self._reached], dtype=np.float64)
+
+    @cached_property
+    def offset(self) -> Floats:
+        """Mean g of a recipe that reached the target, shape (s,)."""
+        return np.asarray(self._residuals @ self._counts / self._counts.sum(), dtype=np.float64)
+
+    @property
+    def offset_sd(self) -> float:
+        """Deviation of its g about that."""
+        return NOISE_SD / math.sqrt(self._counts.sum())
+
+    @cached_property
+    def support(self) -> Floats:
+        """Log weight of each noise scale by a recipe that reached the target, shape (s,)."""
+        apart = self._residuals - self.offset[:, None]
+        within = sum(self.seen[batch].squares for batch in self._reached)
+        support = -(apart**2 @ self._counts + within) / (2 * NOISE_SD**2)
+        if self._vain:
+            beyond = (self.offset[:, None] - self._in_vain) / NOISE_SD
+            counts = [self.seen[batch].vain[low] for batch, low in self._vain]
+            support += log_ndtr(beyond) @ np.array(counts, dtype=np.float64)
+        return np.asarray(support, dtype=np.float64)
+
+    @cached_property
+    def _in_vain(self) -> Floats:
+        """What g lies beyond by each run in vain, shape (s, runs)."""
+        lows = np.log(np.maximum([low for _, low in self._vain], EARLIEST))
+        return np.asarray(lows - self._shape(batch for batch, _ in self._vain), dtype=np.float64)
+
+    @cached_property
+    def beyond(self) -> Floats:
+        """What g lies beyond by all runs in vain, of which there must be one, shape (s,)."""
+        return np.asarray(self._in_vain.max(axis=1), dtype=np.float64)
+
+    @cached_property
+    def longest(self) -> tuple[tuple[int, float], ...]:
+        """The most epochs in vain by batch, which settle `beyond`."""
+        vain = ((batch, some.vain) for batch, some in self.seen.items() if some.vain)
+        return tuple(sorted((batch, max(lows)) for batch, lows in vain))
+
+    def residuals(self, batches: Floats) -> Floats:
+        """What its own runs add to the mean near some batches, shape (s, batches)."""
+        if not self._reached:
+            return np.zeros((len(self._noise_scales), len(batches)))
+        apart = self._residuals - self.offset[:, None]
+        at, to = np.log(self._reached), np.log(batches)
+        left = np.clip(np.searchsorted(at, to, side="right") - 1, 0, max(len(at) - 2, 0))
+        right = np.minimum(left + 1, len(at) - 1)
+        gap = np.where(right > left, at[right] - at[left], 1.0)
+        part = np.clip((to - at[left]) / gap, 0.0, 1.0) * (right > left)
+        return np.asarray(apart[:, left] * (1 - part) + apart[:, right] * part, dtype=np.float64)
+
+
+def shape(batches: Floats, noise_scales: Floats) -> Floats:
+    """Returns f, log(1 + b / B_noise), shape (s, batches)."""
+    return np.asarray(np.log1p(batches / noise_scales[:, None]), dtype=np.float64)
+
+
+def least(at: Floats, to: Floats) -> Floats:
+    """Returns the least log E(to) - log E(at), shape (at, to): E rises with slopes up to 1."""
+    change = np.minimum(np.log(to) - np.log(at)[:, None], 0.0)
+    return np.asarray(change, dtype=np.float64)

@@ -1,0 +1,205 @@
+"""What all trials and profiles add up to, so that nobody reads them one by one."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from copy import copy
+from typing import TypeVar
+
+import numpy as np
+
+from raycosttune.core.accuracy_surrogate import noise_scales
+from raycosttune.core.cells import cells_of
+from raycosttune.core.digest import Digest
+from raycosttune.core.goal import Goal
+from raycosttune.core.held import resized
+from raycosttune.core.history import History
+from raycosttune.core.observation import EndCause
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.readings import Readings
+from raycosttune.core.recipe_epochs import RecipeEpochs
+from raycosttune.core.runs import Hits, Runs
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.step_model import Bools
+
+Where = TypeVar("Where")
+
+
+class Tally:
+    """Adds trials up, in any order; what it holds is replaced, not changed, where one is added.
+
+    Args:
+        space: The legal cells.
+        goal: Target and limits.
+
+    Attributes:
+        recipes: What the trials of each recipe say, by its key.
+        epochs: Epochs to the target of those that reported.
+        violation: The least log slack under which no recipe's runs contradict each other.
+        epoch_seconds: Seconds of single epochs by the place of their cell in the space; those of
+            other cells are left out.
+        startup_seconds: Seconds of start-ups by worker count.
+        live: The trials that may still report.
+        best: Of the runs that reached the target, those of the recipe that needs the fewest
+            epochs, by batch.
+        own: The same by cell, of the recipes that a run in it met the deadline with.
+        misses: How often runs in a cell ended before the target.
+        failures: How often each cell failed before a report.
+        ends: How often runs in a cell went to their end: by themselves, at the deadline or with
+            the last legal epoch.
+        out_of_memory: The cells that ran out of memory.
+        own_ends: How many runs ended by themselves before the target.
+        last_own_end: The most epochs that one of these made.
+        given_up: How many runs were stopped before the target.
+        period: Epochs between evaluations, infinite before the first.
+        is_delivered: Whether a run has reached the target by the deadline.
+        has_values: Whether any value of the goal's metric was seen.
+    """
+
+    def __init__(self, space: Space, goal: Goal) -> None:
+        batches = [cell.batch_size for cell in space.cells]
+        self._space, self._cells = space, cells_of(space)
+        self._limit = goal.deadline_seconds or math.inf
+        self._most_epochs = goal.max_epochs or math.inf
+        self._noise_scales = noise_scales(min(batches), max(batches))
+        self.recipes: dict[str, History] = {}
+        self.epochs: dict[str, RecipeEpochs] = {}
+        self.violation = 0.0
+        self.epoch_seconds: dict[int, Readings] = {}
+        self.startup_seconds: dict[int, Readings] = {}
+        self.live: tuple[Digest, ...] = ()
+        self.best: dict[int, Hits] = {}
+        self.own: dict[Allocation, Hits] = {}
+        self.misses = Counter[Allocation]()
+        self.failures = Counter[Allocation]()
+        self.ends = Counter[Allocation]()
+        self.out_of_memory: tuple[Allocation, ...] = ()
+        self.own_ends, self.last_own_end = 0, 0.0
+        self.given_up = 0
+        self.period = math.inf
+        self.is_delivered = self.has_values = False
+
+    def copy(self) -> "Tally":
+        """Returns one to which more can be added while this one stays as it is."""
+        other = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                setattr(other, name, value.copy())
+        return other
+
+    def add(self, trial: Digest, turn: int) -> None:
+        """Adds a trial.
+
+        Args:
+            trial: What it says.
+            turn: Its turn among the trials, by their start.
+        """
+        record = trial.record
+        self._add_times(trial)
+        self._add_run(trial, turn)
+        self.period = min(self.period, trial.period)
+        self.has_values |= bool(trial.gaps)
+        if record.ended is None:
+            self.live += (trial,)
+        else:
+            self._add_end(trial, record.ended.cause)
+
+    def _add_end(self, trial: Digest, cause: EndCause) -> None:
+        record, cell = trial.record, trial.record.allocation
+        if trial.reached is None and cause is EndCause.STOPPED:
+            self.given_up += 1
+        if cause is EndCause.OUT_OF_MEMORY:
+            self.out_of_memory += (cell,)
+        if not record.reports:
+            if cause is EndCause.FAILED:
+                self.failures[cell] += 1
+            return
+        is_own = cause is EndCause.FINISHED
+        is_last = record.epoch >= self._most_epochs or record.run_seconds >= self._limit
+        self.ends[cell] += is_own or is_last
+        self.misses[cell] += trial.reached is None
+        if is_own and record.reports[-1].value is not None:
+            self.own_ends += 1
+            self.last_own_end = max(self.last_own_end, record.epoch)
+
+    def add_profile(self, profile: ProfileRecord) -> None:
+        """Adds what a profile showed."""
+        if profile.shown is None:
+            return
+        for cell, seconds in profile.epoch_seconds.items():
+            self._add_time(cell, (seconds,))
+        if profile.epoch_seconds:
+            startup = (profile.shown.startup_seconds,)
+            _append(self.startup_seconds, profile.profile.held.workers, startup)
+        self.out_of_memory += profile.shown.out_of_memory
+
+    def tried(self, recipe: str | None) -> Bools:
+        """Tells whether a recipe runs or reported in each cell, shape (cells,)."""
+        tried = np.zeros(len(self._space.cells), dtype=np.bool_)
+        if recipe in self.recipes:
+            tried[list(self.recipes[recipe].tried)] = True
+        return tried
+
+    def hits(self, batch_size: int, recipe: str) -> Hits | None:
+        """Returns what runs of a recipe at a batch say that reached the target."""
+        runs = self.runs(batch_size, recipe)
+        return None if runs is None else runs.hits
+
+    def runs(self, batch_size: int, recipe: str | None) -> Runs | None:
+        """Returns what the runs of a recipe at a batch say, None where none reported."""
+        history = None if recipe is None else self.recipes.get(recipe)
+        return None if history is None else history.runs.get(batch_size)
+
+    def _add_times(self, trial: Digest) -> None:
+        for workers, seconds in trial.epoch_seconds.items():
+            self._add_time(resized(self._space, trial.record.allocation, workers), seconds)
+        for workers, seconds in trial.startup_seconds.items():
+            _append(self.startup_seconds, workers, seconds)
+
+    def _add_time(self, cell: Allocation, seconds: tuple[float, ...]) -> None:
+        place = self._cells.index.get(cell)
+        if place is not None:
+            _append(self.epoch_seconds, place, seconds)
+
+    def _add_run(self, trial: Digest, turn: int) -> None:
+        key, recipe = trial.recipe, trial.record.recipe
+        place = self._cells.index.get(trial.record.allocation)
+        before = self.recipes.get(key) or History(key, recipe, turn, self._noise_scales)
+        history = self.recipes[key] = before.plus(trial, turn, place, self._limit)
+        if trial.epochs is not None:
+            epochs = self.epochs[key] = history.epochs
+            self.violation = max(self.violation, epochs.violation)  # more runs never lower it
+        hits = self.hits(trial.record.allocation.batch_size, key)
+        if trial.reached is None or hits is None:
+            return
+        self.is_delivered |= trial.seconds_to_target <= self._limit
+        self.best[hits.batch_size] = self._fewest(self.best.get(hits.batch_size), hits, None)
+        for cell, seconds in hits.own.items():
+            if seconds <= self._limit:
+                self.own[cell] = self._fewest(self.own.get(cell), hits, cell)
+
+    def _fewest(self, now: Hits | None, hits: Hits, cell: Allocation | None) -> Hits:
+        """Returns those with the fewest epochs once some have changed, of all or of a cell."""
+        if now is None or _needed(hits) <= _needed(now):
+            return hits
+        if now.recipe != hits.recipe:
+            return now
+        batch = hits.batch_size
+        rivals = (h.runs[batch].hits for h in self.recipes.values() if batch in h.runs)
+        return min(
+            (
+                rival
+                for rival in rivals
+                if rival and (cell is None or rival.own.get(cell, math.inf) <= self._limit)
+            ),
+            key=_needed,
+        )
+
+
+def _needed(hits: Hits) -> tuple[float, int]:
+    """Ranks runs by their epochs, equal ones by which came first."""
+    return hits.mid, hits.first
+
+
+def _append(found: dict[Where, Readings], where: Where, more: Iterable[float]) -> None:
+    found[where] = found.get(where, Readings()).plus(more)
