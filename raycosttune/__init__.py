@@ -7,8 +7,12 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.space import Allocation
 from raycosttune.errors import (
+    InvalidAdviceError,
     InvalidCostError,
     InvalidGoalError,
+    InvalidLoaderError,
+    InvalidModelError,
+    InvalidRebalanceError,
     InvalidSpaceError,
     InvalidStateError,
     InvalidTrainableError,
@@ -37,8 +41,12 @@ __all__ = [
     "Allocation",
     "CostMetric",
     "Goal",
+    "InvalidAdviceError",
     "InvalidCostError",
     "InvalidGoalError",
+    "InvalidLoaderError",
+    "InvalidModelError",
+    "InvalidRebalanceError",
     "InvalidSpaceError",
     "InvalidStateError",
     "InvalidTrainableError",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import raycosttune
+import raycosttune.train
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = sorted((ROOT / "raycosttune").rglob("*.py"))
@@ -54,8 +55,12 @@ def test_the_public_names() -> None:
         "Allocation",
         "CostMetric",
         "Goal",
+        "InvalidAdviceError",
         "InvalidCostError",
         "InvalidGoalError",
+        "InvalidLoaderError",
+        "InvalidModelError",
+        "InvalidRebalanceError",
         "InvalidSpaceError",
         "InvalidStateError",
         "InvalidTrainableError",
@@ -71,6 +76,26 @@ def test_the_public_names() -> None:
     ]
     for name in raycosttune.__all__:
         assert getattr(raycosttune, name) is not None
+
+
+def test_the_public_names_of_a_training_loop() -> None:
+    assert sorted(raycosttune.train.__all__) == [
+        "Balance",
+        "DBS",
+        "Equal",
+        "RebalanceCallback",
+        "SampleMean",
+        "clip_gradients",
+        "prepare_data_loader",
+        "prepare_model",
+        "rebalance",
+        "report",
+        "resume",
+    ]
+    for name in raycosttune.train.__all__:
+        assert getattr(raycosttune.train, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'ballance'"):
+        _ = raycosttune.train.ballance  # type: ignore[attr-defined]
 
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:

@@ -19,7 +19,7 @@ from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainabl
 from raycosttune.tune.plan import TunePlan
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text()
-FIRST, LOOP, TRAINER, STOP, FUNCTION, ESTIMATE, COST, TUNER, RESTORE = re.findall(
+FIRST, LOOP, TRAINER, STOP, FUNCTION, ESTIMATE, COST, BALANCE, TUNER, RESTORE = re.findall(
     r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL
 )
 SPACE = {"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([64])}
@@ -33,6 +33,19 @@ def run(block: str, **names: object) -> dict[str, Any]:
 
 def test_the_first_example_ends_within_25_lines() -> None:
     assert TEXT[: TEXT.index(FIRST) + len(FIRST)].count("\n") < 25
+
+
+def test_the_example_of_rebalancing_makes_a_trainable() -> None:
+    made: list[Any] = []
+
+    def keep(train_loop: Any, callbacks: list[Any]) -> None:
+        made.append(torch_trainable(train_loop, callbacks=callbacks))
+
+    scope = run(
+        BALANCE, torch_trainable=keep, dataset=[1.0, 2.0], Net=lambda: torch.nn.Linear(1, 1)
+    )
+    scope["train_loop"]({"batch_size": 2})
+    assert len(made) == 1
 
 
 def test_a_sweep_costs_at_most_12_lines_on_top_of_the_loop() -> None:

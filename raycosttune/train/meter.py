@@ -83,6 +83,7 @@ class Meter:
             startup_seconds=self._startup_seconds,
             attempt=self._attempt,
             checkpoint=checkpoint,
+            noise_scale=read_number(metrics.get(keys.NOISE_SCALE)),
         )
         self._paid_until, self._startup_seconds = now, 0.0
         self._journal.append(run_report_row(self._trial_id, report, metrics))

@@ -18,6 +18,7 @@ ITERATIONS_SINCE_RESTORE = "iterations_since_restore"
 METERED = (
     *(keys.SECONDS, keys.ITERATION_SECONDS, keys.STARTUP_SECONDS),
     *(keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT),
+    *keys.OF_WORKERS,
 )
 
 
@@ -150,6 +151,7 @@ class ResultReader:
             startup_seconds=waited + (read_number(result.get(keys.STARTUP_SECONDS)) or 0.0),
             attempt=number,
             checkpoint=path if isinstance(path, str) else checkpoint,
+            noise_scale=read_number(result.get(keys.NOISE_SCALE)),
         )
 
     def forget(self, trial_id: str) -> None:

@@ -64,7 +64,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         resources_per_worker: What a worker needs beside or instead of one CPU, and one GPU
             with `use_gpu`: {"CPU": 0} leaves the CPU out.
         use_gpu: Whether workers train on a GPU.
-        callbacks: Further callbacks of the run.
+        callbacks: Further callbacks of the run, such as a `RebalanceCallback`.
         storage_path: Where runs keep checkpoints; inside the experiment's folder by default.
         checkpoint_config: How many checkpoints are kept.
         failure_config: How often a run restarts by itself.
@@ -95,6 +95,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
             MeterStartCallback,
         )
         from raycosttune.train.meter import Meter  # noqa: PLC0415 - imports Ray Train
+        from raycosttune.train.rebalance_callback import measuring  # noqa: PLC0415 - as above
 
         # Train takes one report an interval, 2 s by default: a floor under short epochs.
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")
@@ -132,7 +133,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         fit(
             train_loop,
             config,
-            (MeterStartCallback(meter), reporter),
+            (MeterStartCallback(meter), reporter, *measuring(callbacks)),
             name=trial_id,
             checkpoint_config=checkpoint_config,
             failure_config=failure_config,

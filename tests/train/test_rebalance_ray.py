@@ -1,0 +1,131 @@
+"""Rebalancing in real runs of Ray Train: on, off, out of memory, and with fewer workers."""
+
+import json
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+import ray.train
+import torch
+from ray.train import FailureConfig, RunConfig, ScalingConfig
+from ray.train.torch import TorchTrainer
+from torch.utils.data import TensorDataset
+
+from raycosttune.train import keys
+from raycosttune.train.checkpoint import report, resume
+from raycosttune.train.data import prepare_data_loader
+from raycosttune.train.model import prepare_model
+from raycosttune.train.place import STATE_FILE
+from raycosttune.train.rebalance_callback import RebalanceCallback
+
+ROOT = Path(__file__).parents[2]
+SAMPLES, BATCH = 240, 48
+
+
+def train(config: dict[str, Any]) -> Any:
+    """Trains with pauses in place of compute; the last worker is four times slower.
+
+    Worker 0 runs out of memory with more samples than `config["fits"]` in a step.
+    """
+    context = ray.train.get_context()
+    rank, workers = context.get_world_rank(), context.get_world_size()
+    inputs = torch.linspace(-1, 1, SAMPLES, dtype=torch.float64)[:, None]
+    loader = prepare_data_loader(TensorDataset(inputs, inputs.sin()), batch_size=BATCH)
+    model = prepare_model(torch.nn.Linear(1, 1).double())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    began = resume(model, optimizer, loader=loader)
+    seen = []
+    for epoch in range(began, config["epochs"]):
+        rows = 0
+        for batch, target in loader:
+            if rank == 0 and len(batch) > config["fits"]:
+                msg = "CUDA out of memory. Tried to allocate 2 GiB"
+                raise torch.OutOfMemoryError(msg)
+            rows = max(rows, len(batch))
+            time.sleep((0.004 if rank == workers - 1 else 0.001) * len(batch))
+            optimizer.zero_grad()
+            (model(batch) - target).square().mean().backward()
+            optimizer.step()
+        seen.append({"epoch": epoch, "rows": rows, "began": began})
+        report({"epoch": epoch + 1, "loss": 0.5}, model, optimizer)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def _ray() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
+        patch.setenv("PYTHONPATH", str(ROOT))
+        ray.init(
+            address="local",
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+        yield
+        ray.shutdown()
+
+
+def fit(
+    storage: Path, workers: int, callbacks: list[Any], *, epochs: int, fits: int = 10**6
+) -> Any:
+    trainer: Any = TorchTrainer
+    return trainer(
+        train,
+        train_loop_config={"epochs": epochs, "fits": fits},
+        scaling_config=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 0.5}),
+        run_config=RunConfig(
+            name="run",
+            storage_path=str(storage),
+            callbacks=callbacks,
+            failure_config=FailureConfig(max_failures=1),
+        ),
+    ).fit()
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("_ray")
+@pytest.mark.timeout(240)
+def test_the_callback_alone_turns_rebalancing_on(tmp_path: Path) -> None:
+    off = fit(tmp_path / "off", 3, [], epochs=3)
+    assert [row["rows"] for row in off.return_value] == [16, 16, 16]
+    assert off.metrics is not None
+    assert keys.SHARES not in off.metrics
+
+    storage = tmp_path / "on"
+    on = fit(storage, 3, [RebalanceCallback()], epochs=3)
+    assert on.return_value[0]["rows"] == 16
+    assert on.return_value[-1]["rows"] >= 19
+    assert on.metrics is not None
+    assert sum(on.metrics[keys.SHARES]) == BATCH
+    assert on.metrics[keys.SHARES][2] < 10
+    assert len(on.metrics[keys.COMPUTE_SECONDS]) == len(on.metrics[keys.IDLE_SECONDS]) == 3
+    assert on.metrics[keys.IMBALANCE] >= 1
+    assert on.metrics[keys.COST] > 0
+    assert on.metrics[keys.COST_UNIT] == "worker-hours"
+
+    # The same run with fewer workers goes on from what is known of those that remain.
+    fewer = fit(storage, 2, [RebalanceCallback()], epochs=4)
+    assert fewer.return_value[0]["began"] == 3
+    assert fewer.checkpoint is not None
+    with fewer.checkpoint.as_directory() as folder:
+        state = json.loads((Path(folder) / STATE_FILE).read_text())
+    assert sum(state["shares"]) == BATCH
+    assert len(state["workers"]) == 2
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.usefixtures("_ray")
+@pytest.mark.timeout(240)
+def test_a_worker_without_memory_gets_less_and_the_run_goes_on(tmp_path: Path) -> None:
+    told = fit(tmp_path, 2, [RebalanceCallback(plan="controller")], epochs=6, fits=30).return_value
+    assert told[-1]["epoch"] == 5
+    assert max(row["rows"] for row in told) <= 30
+    assert told[0]["began"] > 0
