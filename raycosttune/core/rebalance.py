@@ -122,9 +122,9 @@ class DBS:
 class Balance:
     """Fits each worker's seconds against its share, and lets all be done at once.
 
-    Workers that measure alike share a law; what changed suddenly is measured anew, what
-    changed slowly counts less with age. Shares stay where the gain is small, and keep to
-    where no worker can be slower than the slowest one was with equal shares.
+    Workers that measure alike share a law; one that changed suddenly is measured anew, on
+    its own, and speeds that wander are followed. Shares stay where the gain is small, and
+    keep to where no worker can be slower than the slowest one was with equal shares.
 
     Attributes:
         least: Smallest share of a worker.
@@ -142,7 +142,8 @@ class Balance:
         present = _present(workers)
         if not any(present):
             return Equal().plan(workers, shares, total)
-        times = _times(present, bounds)
+        changed = [k for k, own in enumerate(present) if own and own[0] != workers[k].usable[0]]
+        times = _times(present, changed, bounds)
         wary = times.mean + CAUTION * times.sd
         points = [[(sample.share, sample.seconds) for sample in own] for own in present]
         equal = equal_shares(total, len(workers))
@@ -180,7 +181,9 @@ def _present(workers: Sequence[WorkerLog]) -> list[list[Sample]]:
     ]
 
 
-def _times(present: Sequence[Sequence[Sample]], bounds: Bounds) -> WorkerTimes:
+def _times(
+    present: Sequence[Sequence[Sample]], changed: Sequence[int], bounds: Bounds
+) -> WorkerTimes:
     told = [(worker, sample) for worker, own in enumerate(present) for sample in own]
     newest = max(sample.round for _, sample in told)
     timings = Timings(
@@ -190,7 +193,8 @@ def _times(present: Sequence[Sequence[Sample]], bounds: Bounds) -> WorkerTimes:
         ages=np.array([float(newest - sample.round) for _, sample in told]),
     )
     least, most = min(ends[0] for ends in bounds), max(ends[1] for ends in bounds)
-    return fit_times(timings, len(present), (math.log(max(least, 1)), math.log(max(most, 1))))
+    ends = math.log(max(least, 1)), math.log(max(most, 1))
+    return fit_times(timings, len(present), ends, changed)
 
 
 def _rising(knots: Floats, wary: Floats, safe: Bounds, total: int) -> tuple[Bounds, Floats]:

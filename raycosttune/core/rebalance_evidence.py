@@ -1,6 +1,6 @@
 """How probable measured seconds are where workers share a law, in closed form."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,26 @@ CERTAIN = 0.05  # the noise is at least its quantile here, as good as certainly
 
 
 @dataclass(frozen=True)
+class Noise:
+    """Is the noise of one sample.
+
+    Attributes:
+        deviation: Of log seconds, the geometric mean over what is probable.
+        least: What it certainly is.
+        evidence: Log probability of the samples, averaged over what the noise may be.
+    """
+
+    deviation: float
+    least: float
+    evidence: float
+
+
+@dataclass(frozen=True)
 class Terms:
     """Holds sums over samples, all that fitting a law to them needs; they add up over workers.
 
     A law is log seconds at k knots, prior mean + root @ z with z standard normal, for each
-    of t temperaments; a sample is features @ law with noise of one variance for all. What
-    counts less has features and seconds scaled by the root of its weight.
+    of t temperaments; a sample is features @ law with independent noise of one variance.
 
     Attributes:
         squares: Sums of (features @ root)^2, shape (..., t, k, k).
@@ -50,7 +64,7 @@ class Terms:
             one_hot.sum(axis=1)[:, None],
         )
 
-    def joined(self, groups: Sequence[Sequence[int]]) -> "Terms":
+    def joined(self, groups: Sequence[Collection[int]]) -> "Terms":
         """Returns the sums of groups of workers; an empty one has none."""
         of = np.array([[float(w in group) for w in range(len(self.count))] for group in groups])
         return Terms(*(np.tensordot(of, each, axes=1) for each in self.parts))
@@ -101,15 +115,12 @@ class Terms:
         return mean, (weights * ((spread**2).sum(axis=-2) + among)).sum(axis=-2)
 
 
-def noise(terms: Terms, odds: Floats) -> tuple[float, float]:
+def estimate_noise(terms: Terms, odds: Floats) -> Noise:
     """Estimates the noise of one sample from groups of workers, each with one law.
 
     Args:
         terms: Of the groups.
         odds: Log prior probability of each temperament, shape (t,).
-
-    Returns:
-        The geometric mean of its deviation over what is probable, and what it certainly is.
     """
     values, vectors = np.linalg.eigh(terms.squares)  # in these terms every level is cheap
     turned = (np.swapaxes(vectors, -1, -2) @ terms.pulls[..., None])[..., 0] ** 2
@@ -120,6 +131,7 @@ def noise(terms: Terms, odds: Floats) -> tuple[float, float]:
     each = -(terms.count[..., None] * np.log(NOISES**2) + log_det + misfit) / 2
     scores = np.logaddexp.reduce(each + odds[:, None], axis=-2).sum(axis=0)
     scores -= ((np.log(NOISES) - np.log(NOISE)) / NOISE_LOG_SD) ** 2 / 2
-    weights = np.exp(scores - np.logaddexp.reduce(scores))
+    evidence = float(np.logaddexp.reduce(scores))
+    weights = np.exp(scores - evidence)
     least = NOISES[np.searchsorted(np.cumsum(weights), CERTAIN)]
-    return float(np.exp(weights @ np.log(NOISES))), float(least)
+    return Noise(float(np.exp(weights @ np.log(NOISES))), float(least), evidence)

@@ -1,7 +1,7 @@
 """Which workers are alike: those whose measured seconds one law explains best."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def grouped(terms: Terms, order: Sequence[int], variance: float, odds: Floats) -
 
     Args:
         terms: Of the workers.
-        order: The workers by speed.
+        order: The workers to group, by speed.
         variance: Of the noise.
         odds: Log prior probability of each temperament.
     """
@@ -42,33 +42,40 @@ def grouped(terms: Terms, order: Sequence[int], variance: float, odds: Floats) -
 
 
 def memberships(
-    terms: Terms, groups: Sequence[Sequence[int]], variance: float, odds: Floats
+    terms: Terms,
+    groups: Sequence[Sequence[int]],
+    variance: float,
+    odds: Floats,
+    alone: Collection[int] = (),
 ) -> tuple[Floats, Terms]:
     """Says how probably each worker has the law of each group, or one of its own.
 
-    A group attracts by its other members' samples and their number (Chinese restaurant).
+    A group attracts by its other members' samples, and by their number as in the Chinese
+    restaurant process.
 
     Args:
         terms: Of n workers.
         groups: Of g groups.
         variance: Of the noise.
         odds: Log prior probability of each temperament.
+        alone: Workers that have a law of their own, and are in no group.
 
     Returns:
         Probabilities of shape (n, g + 1), and the terms of each worker with each group.
     """
-    workers = range(len(terms.count))
-    inside = np.array([[float(w in group) for group in (*groups, ())] for w in workers])
-    whole = terms.joined([*groups, ()])
+    tables = [*map(set, groups), set[int]()]
+    inside = np.array([[float(w in table) for table in tables] for w in range(len(terms.count))])
     others = Terms(
         *(
             every - inside.reshape(inside.shape + (1,) * (own.ndim - 1)) * own[:, None]
-            for every, own in zip(whole.parts, terms.parts, strict=True)
+            for every, own in zip(terms.joined(tables).parts, terms.parts, strict=True)
         )
     )
     joint = Terms(*(a + own[:, None] for a, own in zip(others.parts, terms.parts, strict=True)))
-    size = np.array([*map(len, groups), 0]) - inside
+    size = np.array([len(table) for table in tables]) - inside
+    size[list(alone), :] = 0.0
     with np.errstate(divide="ignore"):
-        prior = np.where(np.arange(size.shape[1]) < len(groups), np.log(size), ALONE)
+        prior = np.log(size)
+    prior[:, -1] = ALONE
     scores = prior + joint.evidence(variance, odds) - others.evidence(variance, odds)
     return np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True)), joint

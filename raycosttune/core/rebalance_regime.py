@@ -9,10 +9,11 @@ Point = tuple[float, float]  # log share, log seconds
 SAME = 0.1  # log shares that differ less are compared as one
 RECENT = 3  # so many samples say what to expect
 DEVIATIONS = 3.5
-WIDE, NARROW = (6.0, 1.5), (2.0, 0.75)  # log seconds may rise, and fall, by so much a log share
-KNOWN = 3  # samples from which on a state is known well
+# Log seconds may rise, and fall, by so much a log share: while the law is new, and later.
+WIDE, NARROW = (6.0, 1.5), (2.0, 0.75)
+KNOWN = 3  # samples after which a law isn't new
 NEAR, ELASTICITY = 0.3, 0.85
-FIRST, LEAST = (0.05, 0.05, 0.05), 0.02  # deviations that are expected, and the least
+FIRST, LEAST = (0.1, 0.1, 0.1), 0.02  # deviations that are expected, and the least
 MEDIAN = 0.6745 * math.sqrt(2)  # of the difference of two samples, in deviations of one
 
 
@@ -34,32 +35,34 @@ def steadiness(workers: Iterable[Sequence[Point]]) -> float:
 def current(samples: Sequence[Point], noise: float) -> list[int]:
     """Returns the places of the samples that were measured in the worker's present state.
 
-    A sample that no law explains beside those before it begins a new state, or brings back
-    an earlier one: a neighbour's load came or went.
+    A sample that no law explains beside those before it shows another state: a neighbour's
+    load came or went. A faster one may bring back an earlier state, a slower one is new,
+    since two disturbances are rarely alike.
 
     Args:
         samples: Of one worker, oldest first.
         noise: Deviation of log seconds.
     """
-    states: list[list[int]] = [[]]
-    for place, sample in enumerate(samples):
-        homes = (s for s in reversed(states) if _fits([samples[k] for k in s], sample, noise))
-        home = next(homes, [])
-        states = [*(state for state in states if state is not home), home]
-        home.append(place)
+    states: list[list[int]] = [[0]] if samples else [[]]
+    for place, sample in enumerate(samples[1:], 1):
+        surprise = _surprise([samples[k] for k in states[-1]], sample, noise)
+        if surprise:
+            earlier = reversed(states[:-1]) if surprise < 0 else ()
+            home = next(
+                (s for s in earlier if not _surprise([samples[k] for k in s], sample, noise)), []
+            )
+            states = [*(state for state in states if state is not home), home]
+        states[-1].append(place)
     return states[-1]
 
 
-def _fits(state: Sequence[Point], sample: Point, noise: float) -> bool:
-    """Says whether a law may take the seconds of a state's samples and of another one."""
-    if not state:
-        return False
+def _surprise(state: Sequence[Point], sample: Point, noise: float) -> float:
+    """Returns how many log seconds a sample is off any law of a state's samples, mostly 0."""
     share, seconds = sample
-    nearest = min(state, key=lambda point: abs(point[0] - share))
-    alike = [s for x, s in state if abs(x - nearest[0]) <= SAME][-RECENT:]
-    gap = share - nearest[0]
-    expected = statistics.fmean(alike)
+    nearest, _ = min(state, key=lambda point: abs(point[0] - share))
+    alike = [point[1] for point in state if abs(point[0] - nearest) <= SAME][-RECENT:]
     allowed = DEVIATIONS * noise * math.sqrt(1 + 1 / len(alike))
     rise, fall = NARROW if len(state) >= KNOWN else WIDE
-    up, down = (rise, fall) if gap > 0 else (fall, rise)
-    return -down * abs(gap) - allowed <= seconds - expected <= up * abs(gap) + allowed
+    up, down = (rise, fall) if share > nearest else (fall, rise)
+    off, gap = seconds - statistics.fmean(alike), abs(share - nearest)
+    return max(off - up * gap - allowed, 0.0) + min(off + down * gap + allowed, 0.0)

@@ -1,11 +1,13 @@
 """Compute seconds of each worker against its share, as far as they are known."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from raycosttune.core.isotonic import Floats, Ints
-from raycosttune.core.rebalance_evidence import NOISE, Terms, noise
+from raycosttune.core.rebalance_drift import DRIFTS, Wander
+from raycosttune.core.rebalance_evidence import NOISE, Terms, estimate_noise
 from raycosttune.core.rebalance_group import grouped, memberships
 
 ELASTICITY = 0.85  # d log seconds / d log share: 1 in proportion, 0 constant
@@ -15,10 +17,11 @@ REACH = 0.7  # local elasticities so far apart in log share share 1/e of their d
 # that keep to the rule (rising, but not faster than the share) and of those that break it.
 OVERALL_SD, LOCAL_SD = np.array([0.2, 0.4]), np.array([0.2, 0.8])
 ODDS = np.log([0.9, 0.1])
+WANDERS = -2.0  # log prior odds that speeds wander
+ROUNDS = 3  # between the oldest and the newest sample, before which no drift shows
 APART = 0.12  # knots are at least so far apart in log share
 MOST_KNOTS = 12
 SAME = 0.04  # log shares that differ less say nothing of the elasticity
-HALF_LIFE = 8.0  # rounds after which a sample says half as much
 JITTER = 1e-10
 
 
@@ -47,7 +50,7 @@ class WorkerTimes:
         knots: Log shares, shape (k,), rising.
         mean: Shape (n, k).
         sd: Shape (n, k).
-        least_noise: Deviation of log seconds that a sample has at least.
+        least_noise: Deviation of log seconds that a sample certainly has.
     """
 
     knots: Floats
@@ -56,18 +59,22 @@ class WorkerTimes:
     least_noise: float
 
 
-def fit_times(timings: Timings, among: int, ends: tuple[float, float]) -> WorkerTimes:
-    """Fits a law to each worker; workers that measure alike share theirs.
+def fit_times(
+    timings: Timings, among: int, ends: tuple[float, float], alone: Collection[int] = ()
+) -> WorkerTimes:
+    """Fits a law to each worker.
 
     The prior of log seconds is a line in log share whose slope varies, in two temperaments.
     While all shares measured are the same, seconds are expected in proportion to the share.
     Workers are joined in groups by evidence, and each has the mean of the laws of the groups
-    and of one of its own, as probable as they are. Without samples that is the mean worker.
+    and of one of its own, as probable as they are; without samples that is the mean worker.
+    Where the samples show that speeds wander, each law is moved to where its worker is now.
 
     Args:
         timings: What was measured.
         among: Number of workers.
         ends: Log of the least and the most that a share may be.
+        alone: Workers that are like no other now.
     """
     share, seconds = timings.log_shares, timings.log_seconds
     knots = place_knots(share, ends)
@@ -75,40 +82,55 @@ def fit_times(timings: Timings, among: int, ends: tuple[float, float]) -> Worker
     slope = ELASTICITY if np.ptp(share) > SAME else 1.0
     level = np.median(seconds - slope * (share - knots[centre]))
     prior = level + slope * (knots - knots[centre])
-    roots = _roots(knots, centre)
-    hat = _hats(share, knots)
-    features = np.swapaxes(hat @ roots, 0, 1)
-    worth = np.sqrt(0.5 ** (timings.ages / HALF_LIFE))
-    off = worth * (seconds - hat @ prior)
-    terms = Terms.of(timings.workers, worth[:, None, None] * features, off, among)
+    roots, hats = _roots(knots, centre), _hats(share, knots)
+    features = np.swapaxes(hats @ roots, 0, 1)
+    wander, terms = _wandering(timings, among, features, seconds - hats @ prior)
     own, _ = terms.posterior(NOISE**2, ODDS, roots)
-    order = [int(worker) for worker in np.argsort(own[:, centre], kind="stable")]
-    deviation, _ = noise(terms, ODDS)
-    groups = grouped(terms, order, deviation**2, ODDS)
-    deviation, least = noise(terms.joined(groups), ODDS)
-    chances, joint = memberships(terms, groups, deviation**2, ODDS)
-    means, variances = joint.posterior(deviation**2, ODDS, roots)
+    order = [int(w) for w in np.argsort(own[:, centre], kind="stable") if w not in alone]
+    groups = grouped(terms, order, estimate_noise(terms, ODDS).deviation ** 2, ODDS)
+    noise = estimate_noise(terms.joined([*groups, *([w] for w in alone)]), ODDS)
+    chances, joint = memberships(terms, groups, noise.deviation**2, ODDS, alone)
+    means, variances = joint.posterior(noise.deviation**2, ODDS, roots)
     mean = (chances[..., None] * means).sum(axis=1)
     between = (means - mean[:, None]) ** 2
-    variance = (chances[..., None] * (variances + between)).sum(axis=1)
-    return WorkerTimes(knots, prior + mean, np.sqrt(variance), least)
+    sd = np.sqrt((chances[..., None] * (variances + between)).sum(axis=1))
+    law = prior + mean
+    moved = wander.now(seconds - (hats * law[timings.workers]).sum(axis=1))
+    return WorkerTimes(knots, law + moved[:, None], sd, noise.least)
+
+
+def _wandering(timings: Timings, among: int, features: Floats, off: Floats) -> tuple[Wander, Terms]:
+    """Returns how much speeds wander, by the evidence, and the terms of the workers then."""
+    drifts = DRIFTS if np.ptp(timings.ages) >= ROUNDS else DRIFTS[:1]
+    found = []
+    for drift in drifts:
+        wander = Wander.of(timings.workers, timings.ages, among, drift)
+        white = wander.whitened(features), wander.whitened(off)
+        terms = Terms.of(timings.workers, *white, among)
+        score = estimate_noise(terms, ODDS).evidence - wander.log_det + WANDERS * (drift > 0)
+        found.append((score, wander, terms))
+    _, wander, terms = max(found, key=lambda each: each[0])
+    return wander, terms
 
 
 def place_knots(log_shares: Floats, ends: tuple[float, float]) -> Floats:
     """Places knots at the measured log shares that lie apart, and at both ends.
 
+    Args:
+        log_shares: Shape (m,), m at least 1.
+        ends: Log of the least and the most that a share may be.
+
     Returns:
         Shape (k,), rising, k from 2 to about `MOST_KNOTS`.
     """
     low, high = min(ends[0], log_shares.min()), max(ends[1], log_shares.max())
-    gap = max(APART, (log_shares.max() - log_shares.min()) / MOST_KNOTS)
+    gap = max(APART, np.ptp(log_shares) / MOST_KNOTS)
     knots = [low]
     for place in (*np.unique(log_shares), high):
         if place - knots[-1] >= gap:
             knots.append(place)
-    if len(knots) > 1 and high > knots[-1]:
-        knots[-1] = high
-    return np.array(knots if len(knots) > 1 else [low, low + gap])
+    knots = [*knots[:-1], high] if len(knots) > 1 else [low, low + gap]
+    return np.array(knots, dtype=np.float64)
 
 
 def _hats(log_shares: Floats, knots: Floats) -> Floats:

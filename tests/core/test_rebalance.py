@@ -14,6 +14,7 @@ from raycosttune.core.rebalance import (
     Policy,
     Sample,
     WorkerLog,
+    _rising,
     trimmed,
 )
 from raycosttune.core.share import InvalidShareError, equal_shares
@@ -161,6 +162,30 @@ def test_seconds_that_fall_with_the_share_give_no_reason_for_a_smaller_one() -> 
     assert slowest(laws, shares) <= slowest(laws, (50, 50))
     crowded: list[Law] = [lambda share: 50.0 / max(share, 1)] * 3
     assert sum(rounds(Balance(), crowded, 30, 5)) == 30
+
+
+def test_where_all_are_fastest_with_more_than_there_is_the_bounds_stay() -> None:
+    knots = np.log([10.0, 60.0])
+    falling = np.array([[1.0, 0.0], [1.0, 0.0]])
+    bounds = [(1, 60), (1, 60)]
+    assert _rising(knots, falling, bounds, 60)[0] == bounds
+    assert _rising(knots, falling, bounds, 120)[0] == [(60, 60), (60, 60)]
+
+
+def test_speeds_that_wander_are_followed() -> None:
+    rng = np.random.default_rng(5)
+    logs, shares = [WorkerLog("a"), WorkerLog("b")], equal_shares(100, 2)
+    paces, ours, equal = np.zeros(2), 0.0, 0.0
+    for number in range(1, 41):
+        paces += 0.15 * rng.normal(size=2)
+        seconds = np.exp(paces) * np.array(shares) / 100
+        ours, equal = ours + seconds.max(), equal + np.exp(paces).max() / 2
+        logs = [
+            trimmed(WorkerLog(log.name, (*log.samples, Sample(number, share, float(each), 5))))
+            for log, share, each in zip(logs, shares, seconds, strict=True)
+        ]
+        shares = Balance().plan(logs, shares, 100)
+    assert ours < 0.9 * equal
 
 
 def test_a_log_keeps_its_newest_samples() -> None:
