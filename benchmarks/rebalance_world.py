@@ -151,6 +151,8 @@ def _serve(rank: int, workers: int, store: str, core: int | None, pipe: Connecti
             break
         try:
             pipe.send((job(lambda: pipe.send(TICK), rank, *arguments),))
+        except BrokenPipeError:  # the parent is gone
+            break
         except Exception:  # noqa: BLE001 - told to the parent
             pipe.send(traceback.format_exc())
     dist.destroy_process_group()

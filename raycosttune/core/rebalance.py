@@ -2,9 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from raycosttune.core.rebalance_bound import safe_bounds
 from raycosttune.core.rebalance_fill import fill
 from raycosttune.core.rebalance_regime import current, steadiness
 from raycosttune.core.share import equal_shares, round_shares
+from raycosttune.core.value import read_real, read_whole
 from raycosttune.core.worker_time import Timings, WorkerTimes, fit_times
+from raycosttune.errors import InvalidStateError
 
 KEEP = 24
 CAUTION = 0.6  # deviations of log seconds by which what isn't known counts as slower
@@ -80,9 +82,21 @@ class Policy(Protocol):
         """
 
 
+class _Stated:
+    """Writes a policy as plain JSON."""
+
+    name: ClassVar[str]
+
+    def to_state(self) -> dict[str, Any]:
+        """Returns the name and the settings, which `policy_from_state` reads."""
+        return {"name": self.name, **asdict(self)}  # type: ignore[call-overload]  # a dataclass
+
+
 @dataclass(frozen=True)
-class Equal:
+class Equal(_Stated):
     """Keeps shares equal, as far as memory allows."""
+
+    name: ClassVar[str] = "equal"
 
     def plan(
         self, workers: Sequence[WorkerLog], shares: tuple[int, ...], total: int
@@ -93,7 +107,7 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class DBS:
+class DBS(_Stated):
     """Lets shares follow the speeds of the latest round, as published.
 
     Attributes:
@@ -104,6 +118,7 @@ class DBS:
         Appendix A, with sums that hold.
     """
 
+    name: ClassVar[str] = "dbs"
     least: int = 1
 
     def plan(
@@ -119,7 +134,7 @@ class DBS:
 
 
 @dataclass(frozen=True)
-class Balance:
+class Balance(_Stated):
     """Fits each worker's seconds against its share, and lets all be done at once.
 
     Workers that measure alike share a law; one that changed suddenly is measured anew, on
@@ -131,6 +146,7 @@ class Balance:
         dead_band: Gain in log seconds of a step below which shares stay as they are.
     """
 
+    name: ClassVar[str] = "balance"
     least: int = 1
     dead_band: float = 0.005
 
@@ -155,6 +171,29 @@ class Balance:
             if gain <= self.dead_band:
                 return shares
         return planned
+
+
+POLICIES: tuple[type[Equal | DBS | Balance], ...] = (Equal, DBS, Balance)
+
+
+def policy_from_state(data: Mapping[str, Any]) -> Equal | DBS | Balance:
+    """Reads a policy that `to_state` wrote.
+
+    Raises:
+        InvalidStateError: If the data is of no policy, or a setting is unknown or no number.
+    """
+    settings = {key: value for key, value in data.items() if key != "name"}
+    for kind in POLICIES:
+        known = kind().to_state()
+        if data.get("name") == kind.name and settings.keys() <= known.keys():
+            read = {key: _READ[key](value) for key, value in settings.items()}
+            if None not in read.values():
+                return kind(**read)
+    msg = f"a policy's state must have a name and its settings, got {dict(data)}"
+    raise InvalidStateError(msg)
+
+
+_READ: dict[str, Callable[[object], Any]] = {"least": read_whole, "dead_band": read_real}
 
 
 def trimmed(log: WorkerLog, keep: int = KEEP) -> WorkerLog:

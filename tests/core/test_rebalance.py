@@ -1,3 +1,4 @@
+import json
 import math
 from collections.abc import Callable
 
@@ -15,9 +16,11 @@ from raycosttune.core.rebalance import (
     Sample,
     WorkerLog,
     _rising,
+    policy_from_state,
     trimmed,
 )
 from raycosttune.core.share import InvalidShareError, equal_shares
+from raycosttune.errors import InvalidStateError
 
 Law = Callable[[int], float]
 POLICIES = (Equal(), DBS(), Balance(), DBS(least=0), Balance(least=0))
@@ -192,3 +195,36 @@ def test_a_log_keeps_its_newest_samples() -> None:
     log = WorkerLog("a", tuple(Sample(k, 1, 1.0, 1) for k in range(99)))
     assert [sample.round for sample in trimmed(log).samples] == list(range(99 - KEEP, 99))
     assert len(trimmed(log, keep=3).samples) == 3
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, Balance(dead_band=0.1)])
+def test_a_policy_survives_plain_json(policy: Equal | DBS | Balance) -> None:
+    assert policy_from_state(json.loads(json.dumps(policy.to_state()))) == policy
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"name": "other"},
+        {"name": "dbs", "dead_band": 0.1},
+        {"name": "dbs", "least": "all"},
+        {"name": "balance", "dead_band": math.nan},
+    ],
+)
+def test_a_policy_that_can_not_be_read_is_named(state: dict[str, object]) -> None:
+    with pytest.raises(InvalidStateError, match="must have a name and its settings"):
+        policy_from_state(state)
+
+
+def test_a_worker_that_slows_down_slowly_is_followed() -> None:
+    logs = [WorkerLog("a"), WorkerLog("b")]
+    shares: tuple[int, ...] = (200, 200)
+    for number in range(25):
+        speeds = 0.01 * 1.05**number, 0.01
+        logs = [
+            WorkerLog(log.name, (*log.samples, Sample(number, share, share * each, 5)))
+            for log, share, each in zip(logs, shares, speeds, strict=True)
+        ]
+        shares = Balance().plan(logs, shares, 400)
+    assert shares[0] == pytest.approx(400 / (1 + 1.05**25), rel=0.15)

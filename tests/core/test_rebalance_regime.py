@@ -22,6 +22,12 @@ def test_a_sudden_slowdown_begins_anew_and_its_end_brings_the_past_back() -> Non
     assert current(back, 0.03) == [0, 1, 4, 5]
 
 
+def test_a_second_slowdown_is_not_taken_for_the_first() -> None:
+    twice = points((50, 1.0), (50, 5.0), (50, 1.0), (50, 5.0))
+    assert current(twice, 0.03) == [3]
+    assert current([*twice, *points((50, 0.2))], 0.03) == [4]
+
+
 def test_noise_is_no_slowdown() -> None:
     samples = points((50, 1.0), (50, 1.2), (50, 0.9), (50, 1.1))
     assert current(samples, 0.15) == [0, 1, 2, 3]

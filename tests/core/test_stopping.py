@@ -238,9 +238,9 @@ def test_what_the_bounds_decide_is_what_the_fit_would(
     limits, records = goal(deadline_seconds=limit, planned_runs=planned), dict[str, TrialRecord]()
     for step in steps:
         step.apply(records)
-        if step.cell not in growing.SPACE.cells:
-            continue
         record = records[f"t{step.trial}"]
+        if record.allocation not in growing.SPACE.cells:
+            continue
         known = [Knowledge((*records.values(),), growing.SPACE, limits, cost) for _ in range(2)]
         quick = decide(known[0], record)
         with pytest.MonkeyPatch.context() as patch:

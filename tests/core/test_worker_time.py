@@ -71,6 +71,15 @@ def test_what_is_old_counts_less() -> None:
     assert at(fit_times(timings, 1, ENDS), 0, 50) == pytest.approx(2.0, rel=0.1)
 
 
+def test_a_worker_that_changed_has_a_law_of_its_own() -> None:
+    rows = [(0, 50, 1.0), (1, 50, 1.05), (2, 50, 0.95)]
+    workers, shares, seconds = (np.array(column) for column in zip(*rows, strict=True))
+    timings = Timings(workers, np.log(shares), np.log(seconds), np.zeros(3))
+    joined, apart = (fit_times(timings, 3, ENDS, alone) for alone in ((), (2,)))
+    assert abs(at(apart, 2, 50) - 0.95) < abs(at(joined, 2, 50) - 0.95)
+    assert at(apart, 0, 50) == pytest.approx(1.025, abs=0.02)
+
+
 def test_knots_lie_at_measured_shares_and_at_both_ends() -> None:
     assert place_knots(np.log([50.0]), ENDS) == pytest.approx(np.log([1, 50, 400]))
     assert len(place_knots(np.log(np.arange(1.0, 401.0)), ENDS)) <= MOST_KNOTS + 2
