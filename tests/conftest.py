@@ -9,5 +9,11 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A shared machine makes single examples slow by chance, so no deadline holds for one.
-settings.register_profile("check", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("check")
+QUIET = [HealthCheck.too_slow]
+# A check has the same draws each time, so that its answer is about the change that it checks.
+# HYPOTHESIS_PROFILE=explore draws others: use it when a law or what it holds for has changed.
+settings.register_profile(
+    "check", deadline=None, derandomize=True, database=None, suppress_health_check=QUIET
+)
+settings.register_profile("explore", deadline=None, suppress_health_check=QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
