@@ -110,7 +110,7 @@ def rows_of(folder: Path, *kinds: str) -> list[Row]:
 def test_one_start_times_every_cell_and_then_runs_follow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = "raycosttune.core.session.choose_profile"
+    known = "raycosttune.core.moment.choose_profile"
     cells: list[Any] = []
 
     def choose(what: Any, *_: Any) -> Profile | None:
