@@ -139,7 +139,8 @@ class Balance(_Stated):
 
     Workers that measure alike share a law; one that changed suddenly is measured anew, on
     its own, and speeds that wander are followed. Shares stay where the gain is small, and
-    keep to where no worker can be slower than the slowest one was with equal shares.
+    keep to where, by the assumed shape, no worker is slower than the slowest one was with
+    equal shares; seconds that fall or jump with the share can break that.
 
     Attributes:
         least: Smallest share of a worker.
