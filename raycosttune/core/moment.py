@@ -7,10 +7,12 @@ from raycosttune.core.abilities import Abilities
 from raycosttune.core.choice import experiments, has_recipes
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.limits import hopeless
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile
-from raycosttune.core.profiling import choose_profile
+from raycosttune.core.profiling import UNLIMITED, Left, choose_profile
 from raycosttune.core.proposer import Proposer
+from raycosttune.core.verdict import lost
 
 
 class Moment:
@@ -25,7 +27,7 @@ class Moment:
     def __init__(self, known: Knowledge, proposer: Proposer, abilities: Abilities) -> None:
         self.known = known
         self._proposer, self._abilities = proposer, abilities
-        self._profiles: dict[int | None, Profile | None] = {}
+        self._profiles: dict[tuple[int | None, Left], Profile | None] = {}
 
     @cached_property
     def planner(self) -> Planner | None:
@@ -37,15 +39,27 @@ class Moment:
         return Planner(self.known, recipes=recipes, can_resize=can_resize)
 
     @cached_property
+    def lost(self) -> str:
+        """Why no further trial makes sense, or nothing."""
+        recipes = has_recipes(self._proposer)
+        return hopeless(self.known) or lost(self.known, self.planner, recipes=recipes)
+
+    @cached_property
     def ranked(self) -> list[Experiment]:
         """The runs that pay, best first."""
         return experiments(self.known, self._proposer, self.planner)
 
-    def profile(self, free_workers: int | None) -> Profile | None:
-        """Returns the profile to make with so many free workers, None where none can or pays."""
+    def profile(self, free_workers: int | None, left: Left = UNLIMITED) -> Profile | None:
+        """Returns the profile to make, None where none can be made or pays.
+
+        Args:
+            free_workers: Workers that are free, None for enough.
+            left: What the sweep may still cost and take.
+        """
         if not self._abilities.profile:
             return None
-        if free_workers not in self._profiles:
+        key = free_workers, left
+        if key not in self._profiles:
             most = math.inf if free_workers is None else free_workers
-            self._profiles[free_workers] = choose_profile(self.known, self.planner, most)
-        return self._profiles[free_workers]
+            self._profiles = {key: choose_profile(self.known, self.planner, most, left)}
+        return self._profiles[key]

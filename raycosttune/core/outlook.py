@@ -104,6 +104,31 @@ class Outlook:
         return float((self.belief.weights * np.isfinite(self.costs).any(axis=2)).sum())
 
     @cached_property
+    def soonest(self) -> Floats:
+        """Seconds of the fastest run under each law, shape (s, o), uncertain cells hoped fast."""
+        epochs = np.maximum(np.exp(self.belief.log_epochs), self.belief.period)
+        hoped = np.exp(self.log_seconds - HOPE * self.sd)
+        soonest = np.full(epochs.shape[:2], math.inf)
+        for k, batch in enumerate(self.batches):
+            at = self.places(batch)
+            seconds = (self.startups[at] + epochs[:, :, k, None] * hoped[at]).min(axis=-1)
+            is_legal = epochs[:, :, k] <= (self.known.goal.max_epochs or math.inf)
+            soonest = np.minimum(soonest, np.where(is_legal, seconds, math.inf))
+        return soonest
+
+    @cached_property
+    def hope(self) -> float:
+        """The most that the chance of some cell to meet the deadline may turn out to be."""
+        return float((self.belief.weights * (self.soonest <= self.limit)).sum())
+
+    def deadline_for(self, chance: float) -> float:
+        """Returns the least deadline that some cell may meet with a chance; infinite for none."""
+        order = np.argsort(self.soonest, axis=None)
+        total = np.cumsum(self.belief.weights.ravel()[order])
+        k = min(int(np.searchsorted(total, chance)), len(total) - 1)
+        return float(self.soonest.ravel()[order][k])
+
+    @cached_property
     def _filled(self) -> Floats:
         return np.where(np.isfinite(self.costs), self.costs, MISSING * self.whole)
 

@@ -121,7 +121,7 @@ class Planner:
         found = [
             self._further(incumbent, batch, incumbent.recipe)
             for batch in self.outlook(incumbent.recipe).batches
-            if not self._is_known(batch, incumbent.recipe)
+            if not self._is_known(batch, incumbent.recipe) and not self._is_spent(batch)
         ]
         if self._recipes and not self._tries_new(incumbent):
             found.append(self._further(incumbent, incumbent.allocation.batch_size, None))
@@ -132,6 +132,11 @@ class Planner:
         live = ((trial.record.allocation.batch_size, trial.recipe) for trial in self._known.live)
         is_reached = self._known.tally.hits(batch_size, recipe) is not None
         return is_reached or (batch_size, recipe) in live
+
+    def _is_spent(self, batch_size: int) -> bool:
+        """Tells whether runs of a batch went to their end too often to be tried again."""
+        ends = self._known.tally.ends.items()
+        return sum(n for cell, n in ends if cell.batch_size == batch_size) >= MOST_MISSES
 
     def _tries_new(self, incumbent: Incumbent) -> bool:
         return any(trial.recipe != incumbent.recipe for trial in self._known.live)

@@ -2,9 +2,11 @@
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.goal import Goal
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.outlook import Outlook
@@ -21,8 +23,31 @@ LEAST_PRICE = 0.1  # of a start's price is counted at least
 MOST_FAILED = 2
 
 
+@dataclass(frozen=True)
+class Left:
+    """Is what a sweep may still cost and take.
+
+    Attributes:
+        cost: Of its budget.
+        seconds: Until its deadline.
+    """
+
+    cost: float
+    seconds: float
+
+
+UNLIMITED = Left(math.inf, math.inf)
+
+
+def left_of(goal: Goal, *, spent: float, elapsed_seconds: float) -> Left:
+    """Returns what a sweep may still cost and take."""
+    budget, deadline = goal.sweep_budget, goal.sweep_deadline_seconds
+    cost = math.inf if budget is None else budget - spent
+    return Left(cost, math.inf if deadline is None else deadline - elapsed_seconds)
+
+
 def choose_profile(
-    known: Knowledge, planner: Planner | None, most_workers: float
+    known: Knowledge, planner: Planner | None, most_workers: float, left: Left = UNLIMITED
 ) -> Profile | None:
     """Returns the profile to make now; none after some that failed, and none that doesn't fit.
 
@@ -30,6 +55,8 @@ def choose_profile(
         known: What the records say.
         planner: Plans from it; None while no epoch time is known.
         most_workers: Workers that are free.
+        left: What the sweep may still cost and take. Before an epoch time is known nobody can
+            tell whether a profile fits, and the first one starts.
     """
     failed = sum(record.is_failed for record in known.profiles)
     if failed >= MOST_FAILED or not known.cells:
@@ -39,19 +66,25 @@ def choose_profile(
         return profile if profile.held.workers <= most_workers else None
     incumbent = known.incumbent
     recipe = planner.new_recipe if incumbent is None else incumbent.recipe
-    return next_profile(known, planner.outlook(recipe), most_workers)
+    return next_profile(known, planner.outlook(recipe), most_workers, left)
 
 
 def first_profile(known: Knowledge) -> Profile:
-    """Times the fewest workers at a small, a middle and a large batch."""
+    """Times the fewest workers at a small, a middle and a larger batch.
+
+    A worker's share of a batch is no larger than in half of all cells: that fits into memory
+    if most do.
+    """
     fewest = min(cell.workers for cell in known.cells)
+    shares = sorted(cell.local_batch for cell in known.cells)
     cells = sorted(cell for cell in known.cells if cell.workers == fewest)
+    cells = [c for c in cells if c.local_batch <= shares[len(shares) // 2]] or cells[:1]
     picked = sorted({cells[0], cells[len(cells) // 2], cells[-1]})
     return Profile(tuple(picked), why="times a few steps on the fewest workers")
 
 
 def next_profile(
-    known: Knowledge, outlook: Outlook, most_workers: float = math.inf
+    known: Knowledge, outlook: Outlook, most_workers: float = math.inf, left: Left = UNLIMITED
 ) -> Profile | None:
     """Returns the profile that pays best, or None where none pays.
 
@@ -76,12 +109,16 @@ def next_profile(
         top = [k for k in sorted(places, key=lambda k: -risk[k])[:TOP] if risk[k] > 0]
         if not top or workers > most_workers:
             continue
-        saving = float(saved[places].sum())
+        saving, seconds = float(saved[places].sum()), outlook.startups[top[0]] + steps[top].sum()
         rate = outlook.rates[top].max()
-        price = float((outlook.startups[top[0]] + steps[top].sum()) * rate)
-        if saving <= price:
+        price = float(seconds * rate)
+        if saving <= price or price > left.cost or seconds > left.seconds:
             continue
         guests = _guests(outlook, top, saved, steps)
+        if price + steps[guests].sum() * rate > left.cost:
+            guests = []
+        if seconds + steps[guests].sum() > left.seconds:
+            guests = []
         # Starts of their own that the guests need no more make this one cheaper.
         spared = {outlook.cells[k].workers: outlook.startups[k] * outlook.rates[k] for k in guests}
         value = saving / max(price - sum(spared.values()), LEAST_PRICE * price)

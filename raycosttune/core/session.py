@@ -25,12 +25,13 @@ from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.held import present
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import hopeless, is_affordable, reached_limit
+from raycosttune.core.limits import is_affordable, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import Observation, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
+from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
@@ -157,7 +158,7 @@ class Session:
     def _answer(self, trial_id: str, free_workers: int | None) -> Answer:
         if (known := self._known_answer(trial_id)) is not None:
             return known
-        if reason := self._limit() or hopeless(self.known):
+        if reason := self._limit() or self.moment.lost:
             return Finished(reason)
         if self._abilities.profile and self.live_profiles:
             return Wait("a profile runs")
@@ -238,7 +239,7 @@ class Session:
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
         choices = self._choices()
-        over = self._limit() or hopeless(self.known)
+        over = self._limit() or self.moment.lost
         ahead = over or (choices[0] if choices else nothing_left(self.known))
         return explain(self.known, self._why, ahead, self.plan())
 
@@ -283,7 +284,10 @@ class Session:
         self._moment = None
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:
-        return None if self.live else self.moment.profile(free_workers)
+        if self.live:
+            return None
+        left = left_of(self.goal, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
+        return self.moment.profile(free_workers, left)
 
     def _choices(self) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""

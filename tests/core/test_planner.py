@@ -112,6 +112,21 @@ def test_batches_whose_epochs_are_known_or_being_learned_are_not_run_again() -> 
     assert {cell.batch_size for cell in further(made, known)} <= {256}
 
 
+def test_a_batch_whose_runs_went_to_their_end_in_vain_is_not_run_for_ever() -> None:
+    """The target was reached too late, in a cell that others are known to be faster than."""
+    job = Job({c: 100.0 / c.workers for c in SPACE.cells}, {64: 10.0, 128: 12.0, 256: 15.0})
+    late = job.record(goal(), Allocation(1, 64), "late")
+    limits = goal(deadline_seconds=400.0, planned_runs=10_000)
+    records = [late]
+    for k in range(MOST_MISSES + 1):
+        known = know(SPACE, job, SPACE.cells, records, limits=limits)
+        assert known.incumbent is not None
+        assert not known.is_delivered
+        runs = Planner(known, recipes=False, can_resize=True).further_runs(known.incumbent)
+        assert (128 in {run.allocation.batch_size for run in runs}) is (k < MOST_MISSES)
+        records.append(vain(job, Allocation(1, 128), 5, f"t{k}"))
+
+
 def test_more_planned_runs_never_make_fewer_further_runs() -> None:
     counts, values = [], []
     for planned in (1, 10, 100, 10_000):

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +12,11 @@ from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import (
     MOST_CELLS,
     MOST_PROFILES,
+    UNLIMITED,
+    Left,
     choose_profile,
     first_profile,
+    left_of,
     next_profile,
 )
 from raycosttune.core.space import Allocation, Space
@@ -51,9 +55,58 @@ def test_the_first_profile_holds_the_fewest_workers(table: tuple[Space, Job]) ->
     known = Knowledge((), space, goal(), know(SPACE, JOB, FEWEST).cost)
     profile = first_profile(known)
     cells = [cell for cell in space.cells if cell.workers == space.workers[0]]
+    assert min(cells) in profile.cells
     assert set(profile.cells) <= set(cells)
-    assert {min(cells), max(cells)} <= set(profile.cells)
-    assert len(profile.cells) == min(len(cells), 3)
+    assert len(profile.cells) <= 3
+
+
+def test_the_first_profile_needs_no_more_memory_than_half_of_all_cells() -> None:
+    known = with_profiles()
+    profile = first_profile(known)
+    share = max(cell.local_batch for cell in profile.cells)
+    assert share == 64
+    assert sum(cell.local_batch >= share for cell in SPACE.cells) >= len(SPACE.cells) / 2
+    lone = Space((1, 8), (512, 1024, 2048, 4096))
+    small = Knowledge((), lone, goal(), known.cost)
+    assert [cell.batch_size for cell in first_profile(small).cells] == [512]
+
+
+@pytest.mark.parametrize("limit", ["cost", "seconds"])
+def test_no_profile_outlasts_what_is_left_of_the_sweep(limit: str) -> None:
+    known = with_profiles(profiled(JOB, FEWEST), planned_runs=1000)
+    free = choose_profile(known, planner(known), math.inf)
+    assert free is not None
+    took = shown(JOB, free)
+    whole = {"cost": took.seconds * free.held.workers / 3600, "seconds": took.seconds}[limit]
+    for share, is_made in ((2.0, True), (0.05, False)):
+        left = replace(UNLIMITED, **{limit: share * whole})
+        made = choose_profile(known, planner(known), math.inf, left)
+        assert (made is not None) is is_made
+
+
+@pytest.mark.parametrize("limit", ["cost", "seconds"])
+def test_guests_that_would_outlast_what_is_left_are_not_timed(limit: str) -> None:
+    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=600.0)
+    fastest = min(slow.seconds(cell) for cell in SPACE.cells)
+    limits = goal(planned_runs=1000, deadline_seconds=1.3 * fastest)
+    measured = profiled(slow, FEWEST[:2])
+    known = Knowledge((), SPACE, limits, know(SPACE, JOB, FEWEST).cost, profiles=(measured,))
+    whole = choose_profile(known, planner(known), math.inf)
+    assert whole is not None
+    hosts = [cell for cell in whole.cells if cell.workers == whole.held.workers]
+    assert len(hosts) < len(whole.cells)
+    seconds = shown(slow, Profile(tuple(hosts))).seconds * 1.02
+    left = {"cost": seconds * whole.held.workers / 3600, "seconds": seconds}[limit]
+    made = choose_profile(known, planner(known), math.inf, replace(UNLIMITED, **{limit: left}))
+    assert made is not None
+    took = shown(slow, made).seconds
+    assert {"cost": took * made.held.workers / 3600, "seconds": took}[limit] <= left * 1.01
+
+
+def test_what_is_left_is_what_was_not_spent() -> None:
+    limits = goal(sweep_budget=5.0, sweep_deadline_seconds=100.0)
+    assert left_of(limits, spent=2.0, elapsed_seconds=30.0) == Left(3.0, 70.0)
+    assert left_of(goal(), spent=2.0, elapsed_seconds=30.0) == UNLIMITED
 
 
 @SMALL

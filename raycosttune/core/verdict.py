@@ -1,0 +1,36 @@
+"""Whether a sweep has any hope left to meet its deadline, and which one may be met."""
+
+from raycosttune.core.figure import told_apart
+from raycosttune.core.frontier import infeasible
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.planner import Planner
+
+LEAST_CHANCE = 0.02  # to meet the deadline; below it nothing more is paid for, unless
+LEAST_HOPE = 0.2  # it is so much should the cells whose epoch time is uncertain be fast
+EVEN = 0.5
+DIGITS = 3
+
+
+def lost(known: Knowledge, planner: Planner | None, *, recipes: bool) -> str:
+    """Says why no run can, or is likely to, meet the deadline, once one did not; or nothing.
+
+    Args:
+        known: What the records say.
+        planner: Plans from it; without it only what the bounds prove counts. Bounds take it that
+            epochs do not fall with the batch: a planner that holds it possible has a say.
+        recipes: Whether new recipes can be proposed: what bounds those tried proves nothing then.
+    """
+    goal, is_begun = known.goal, known.tally.misses.total() > 0
+    if goal.deadline_seconds is None or not is_begun or known.live or known.incumbent is not None:
+        return ""
+    verdict = "" if recipes else infeasible(known)
+    if planner is None:
+        return verdict
+    outlook = planner.outlook(planner.new_recipe)
+    if outlook.hope >= LEAST_HOPE or not (verdict or outlook.chance_in_time < LEAST_CHANCE):
+        return ""
+    limit, likely = told_apart(goal.deadline_seconds, outlook.deadline_for(EVEN), digits=DIGITS)
+    return verdict or (
+        f"no configuration is likely to meet the deadline of {limit} s: the chance is estimated "
+        f"at less than {LEAST_CHANCE:.0%}; a deadline of about {likely} s may do"
+    )
