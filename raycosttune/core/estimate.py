@@ -26,7 +26,7 @@ class Estimate:
     """Is what a sweep may cost.
 
     Attributes:
-        trials: Trials likely still to start, the spread over the rehearsals.
+        trials: Trials and profiles likely still to start, the spread over the rehearsals.
         cost: Likely cost of the whole sweep in `unit`, what is spent included, at most
             `worst_cost`; None where neither a measurement nor a deadline gives a scale.
         worst_cost: The most the whole sweep can cost in `unit`, beside what running trials
@@ -35,7 +35,7 @@ class Estimate:
         spent: What it has cost so far, up to the last reports, in `unit`.
         unit: Unit of the costs.
         worst_means: What `worst_cost` assumes beside the limits themselves.
-        running: Trials that run.
+        running: Trials and profiles that run.
         over: Why nothing remains to be run, empty while something does.
     """
 
@@ -97,7 +97,7 @@ def estimate(sweep: Sweep, copy: Copy) -> Estimate:
         InvalidCostError: If the cost metric fails.
     """
     spent, now = sweep.spent, Prediction(sweep.spent, sweep.spent, sweep.spent)
-    unit, running = sweep.cost.unit, len(sweep.live)
+    unit, running = sweep.cost.unit, len(sweep.live) + len(sweep.live_profiles)
     answer = copy(Clock(), has_own_recipes=True).ask(trial_name(0))
     if isinstance(answer, Finished) and not running:
         return Estimate(Prediction(0, 0, 0), now, spent, spent, unit, over=answer.why)

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, described, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
-from raycosttune.core.held import paid
+from raycosttune.core.held import paid, paid_for
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
+from raycosttune.core.profile import Profile, ProfileRecord
 
 FOUND = "was found in the journal"
 RUNNERS_UP = 3
@@ -18,22 +19,26 @@ ROWS = 5  # with its heading the frontier has six lines
 
 
 def explain(
-    known: Knowledge, why: Mapping[str, str], ahead: Experiment | str, plan: Plan | NoPlan
+    known: Knowledge,
+    why: Mapping[str, str],
+    ahead: Experiment | Profile | str,
+    plan: Plan | NoPlan,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
     Args:
         known: What the records say.
         why: Why each trial was started, by its id.
-        ahead: The run that comes next, or why none does.
+        ahead: The run or profile that comes next, or why none does.
         plan: The plan, or why there is none.
 
     Returns:
-        One line a trial, then the next step, the plan, and as far as each is known: the
-        verdict that no cell can meet the deadline, whether the deadline binds, what it and
-        the last of the accuracy cost, the runner-up plans, and the frontier.
+        One line a profile and a trial, then the next step, the plan, and as far as each is
+        known: the verdict that no cell can meet the deadline, whether the deadline binds, what
+        it and the last of the accuracy cost, the runner-up plans, and the frontier.
     """
-    lines = [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
+    lines = [_profile_line(known, record) for record in known.profiles]
+    lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
     lines.append(_ahead(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
     verdict = infeasible(known)
@@ -48,14 +53,33 @@ def explain(
     return "\n".join(lines)
 
 
-def _ahead(known: Knowledge, ahead: Experiment | str) -> str:
+def _ahead(known: Knowledge, ahead: Experiment | Profile | str) -> str:
+    if isinstance(ahead, Profile):
+        return f"next: {_named(ahead)}, which {ahead.why}"
     if isinstance(ahead, str):
-        is_over = not any(record.is_live for record in known.records)
+        runs = any(record.is_live for record in known.records)
+        is_over = not runs and not any(record.is_live for record in known.profiles)
         return f"ended: {ahead}" if is_over else f"next: no further trial, as {ahead}"
     recipe = {} if ahead.recipe is None else known.recipes.get(ahead.recipe, {})
     fresh = ", other hyperparameters" if ahead.recipe is None else ""
     cell = ahead.allocation
     return f"next: {described(cell.workers, cell.batch_size, recipe)}{fresh}, which {ahead.why}"
+
+
+def _named(profile: Profile) -> str:
+    cells = counted(len(profile.cells), "cell")
+    return f"a profile of {cells} on {counted(profile.held.workers, 'worker')}"
+
+
+def _profile_line(known: Knowledge, record: ProfileRecord) -> str:
+    end = "running"
+    if record.shown is not None:
+        end = f"timed {len(record.epoch_seconds)} of them"
+    elif record.ended is not None:
+        end = record.ended.reason.rstrip(".") or record.ended.cause.value
+    cost = f"{paid_for(record, known.cost):.3g} {known.cost.unit}"
+    begun = f" Started because it {record.profile.why}." if record.profile.why else ""
+    return f"{record.trial_id}: {_named(record.profile)}, {cost}: {end}.{begun}"
 
 
 def _line(known: Knowledge, record: TrialRecord, why: str) -> str:

@@ -6,17 +6,20 @@ from typing import Protocol
 import numpy as np
 
 from raycosttune.core.cost import CostMetric
-from raycosttune.core.decision import Answer, Continue, Decision, Run
+from raycosttune.core.decision import Answer, Decision, Resize, Run, Stop
 from raycosttune.core.goal import Goal
+from raycosttune.core.held import present, resized
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report, TrialRecord
 from raycosttune.core.outcome import TIME_SD
+from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.proposer import Scored, recipe_key
 from raycosttune.core.space import Allocation, Space
 
 MOST_TRIALS = 40
 MOST_REPORTS = 100
 REPORTS = 12
+EPOCH_STEPS = 100  # of the largest batch, while nothing has shown how many samples there are
 RECIPE_SD = 0.5
 
 
@@ -35,6 +38,9 @@ class Sweep(Protocol):
     def tell(self, trial_id: str, observation: Observation) -> bool:
         """Tells what a trial showed."""
 
+    def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
+        """Tells what a profile showed."""
+
     def decide(self, trial_id: str) -> Decision:
         """Asks whether a trial goes on."""
 
@@ -45,6 +51,10 @@ class Sweep(Protocol):
     @property
     def live(self) -> list[TrialRecord]:
         """The trials that may still report."""
+
+    @property
+    def live_profiles(self) -> list[ProfileRecord]:
+        """The profiles that run."""
 
     @property
     def spent(self) -> float:
@@ -161,15 +171,21 @@ def rehearse(sweep: Sweep, surface: Surface, clock: Clock) -> tuple[int, float]:
         clock: The copy's clock.
 
     Returns:
-        How many trials it started, and what it has spent at the end.
+        How many trials and profiles it started, and what it has spent at the end.
     """
+    for profiling in sweep.live_profiles:
+        _time(sweep, profiling.trial_id, profiling.profile, surface, clock)
     for record in sweep.live:
         _train(sweep, record, surface, clock)
-    count = 0
-    while count < MOST_TRIALS and isinstance(sweep.ask(trial_name(count)), Run):
-        _train(sweep, sweep.records[trial_name(count)], surface, clock)
-        count += 1
-    return count, sweep.spent
+    for count in range(MOST_TRIALS):
+        match sweep.ask(trial_name(count)):
+            case Run():
+                _train(sweep, sweep.records[trial_name(count)], surface, clock)
+            case Profile() as profile:
+                _time(sweep, trial_name(count), profile, surface, clock)
+            case _:
+                return count, sweep.spent
+    return MOST_TRIALS, sweep.spent
 
 
 def trial_name(number: int) -> str:
@@ -177,9 +193,21 @@ def trial_name(number: int) -> str:
     return f"rehearsed {number}"
 
 
+def _time(sweep: Sweep, trial_id: str, profile: Profile, surface: Surface, clock: Clock) -> None:
+    """Tells a session what a profile shows."""
+    largest = max(cell.batch_size for cell in sweep.space.cells)
+    samples = sweep.known.samples_per_epoch or EPOCH_STEPS * largest
+    timed = {cell: surface.epoch_seconds(cell) for cell in profile.cells}
+    steps = sum(s * cell.batch_size / samples for cell, s in timed.items())
+    startup = surface.startup_seconds(profile.held)
+    seconds = startup + profile.steps * steps
+    clock.seconds += seconds
+    sweep.tell_profile(trial_id, Profiled(timed, seconds, startup))
+
+
 def _train(sweep: Sweep, record: TrialRecord, surface: Surface, clock: Clock) -> None:
     """Reports about a dozen evaluations to a session, until it stops the trial."""
-    goal, cell, done = sweep.goal, record.allocation, record.epoch
+    goal, cell, done = sweep.goal, present(record, sweep.space), record.epoch
     if cell in sweep.space.cells:  # not so where the cluster has shrunk
         startup = 0.0 if record.reports else surface.startup_seconds(cell)
         attempt = record.reports[-1].attempt if record.reports else 1
@@ -189,9 +217,12 @@ def _train(sweep: Sweep, record: TrialRecord, surface: Surface, clock: Clock) ->
             epoch, seconds = done + k * period, period * surface.epoch_seconds(cell) + startup
             value = goal.target if epoch >= needed * (1 - 1e-9) else goal.target - goal.sign
             clock.seconds += seconds
-            report = Report(epoch, value, seconds, startup, attempt)
+            report = Report(epoch, value, seconds, startup, attempt, workers=cell.workers)
             sweep.tell(record.trial_id, report)
-            if not isinstance(sweep.decide(record.trial_id), Continue):
+            decision, startup = sweep.decide(record.trial_id), 0.0
+            if isinstance(decision, Stop):
                 break
-            startup = 0.0
+            if isinstance(decision, Resize):
+                cell = resized(sweep.space, cell, decision.workers)
+                startup = surface.startup_seconds(cell)
     sweep.tell(record.trial_id, Ended(EndCause.STOPPED))

@@ -228,20 +228,19 @@ class Session:
 
     def _copy(self, clock: Callable[[], float], *, has_own_recipes: bool) -> "Session":
         """Returns a session that knows the same; recipes may be mere numbers."""
-        proposer, most = self._proposer, self.max_concurrent
+        proposer = self._proposer
         if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
             proposer = NumberedRecipes()
-        args = self.space, self.goal
-        copy = Session(*args, cost=self.cost, proposer=proposer, max_concurrent=most, clock=clock)
+        copy = Session(self.space, self.goal, cost=self.cost, proposer=proposer, clock=clock)
+        copy.max_concurrent, copy._abilities = self.max_concurrent, self._abilities
         copy.load_state(self.state())
         return copy
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        choices = self._choices()
         over = self._limit() or self.moment.lost
-        ahead = over or (choices[0] if choices else nothing_left(self.known))
-        return explain(self.known, self._why, ahead, self.plan())
+        ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
+        return explain(self.known, self._why, ahead or nothing_left(self.known), self.plan())
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""

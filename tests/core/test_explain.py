@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Finished
 from raycosttune.core.experiment import Experiment
@@ -11,6 +12,8 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.profile import Profile, Profiled, ProfileRecord
+from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Factors, Job, Simulation, amdahl, goal
 
@@ -219,3 +222,34 @@ def test_the_verdict_is_said_once() -> None:
     plan = make_plan(known, None, 0.1)
     assert verdict not in str(plan)
     assert explain(known, {}, "over", plan).splitlines()[-1].startswith(verdict)
+
+
+def test_a_profile_is_told_before_it_starts_while_it_runs_and_after() -> None:
+    abilities = Abilities(profile=True)
+    space, limits = Space((1, 2), (64, 128, 256)), goal(planned_runs=9)
+    session = Session(space, limits, abilities=abilities, clock=lambda: 0.0)
+    why = "times a few steps on the fewest workers"
+    assert session.explain().splitlines()[0] == (
+        f"next: a profile of 2 cells on 1 worker, which {why}"
+    )
+    profile = session.ask("p")
+    assert isinstance(profile, Profile)
+    line = "p: a profile of 2 cells on 1 worker, 0 node-hours: running"
+    assert session.explain().splitlines()[0] == f"{line}. Started because it {why}."
+    assert "ended: " not in session.explain()
+    session.tell_profile("p", Profiled({profile.cells[0]: 36.0}, 36.0, 30.0))
+    first = session.explain().splitlines()[0]
+    assert first == (
+        "p: a profile of 2 cells on 1 worker, 0.01 node-hours: timed 1 of them. "
+        f"Started because it {why}."
+    )
+
+
+def test_a_profile_that_was_lost_is_told_with_its_reason() -> None:
+    for end, said in ((Ended(EndCause.FAILED, "no memory."), "no memory"), (None, "failed")):
+        profile = Profile((ONE,))
+        record = ProfileRecord("p", profile, ended=end or Ended(EndCause.FAILED))
+        known = Knowledge((), PAIR, goal(), WorkerHours(), profiles=(record,))
+        plan = make_plan(known, None, 0.0)
+        first = explain(known, {}, "nothing pays", plan).splitlines()[0]
+        assert first == f"p: a profile of 1 cell on 1 worker, 0 worker-hours: {said}."

@@ -1,18 +1,31 @@
 import numpy as np
 import pytest
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import CostMetric, WorkerHours
-from raycosttune.core.decision import Answer, Continue, Decision, Finished, Run
+from raycosttune.core.decision import (
+    Answer,
+    Continue,
+    Decision,
+    Finished,
+    Resize,
+    Run,
+    Stop,
+    StopCause,
+)
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
+from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.rehearsal import (
+    MOST_TRIALS,
     Clock,
     LearnedSurface,
     NumberedRecipes,
     PriorSurface,
     rehearse,
 )
+from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from tests.core.drive import amdahl, goal
 
@@ -45,6 +58,10 @@ class Endless:
         self.ended += isinstance(observation, Ended)
         return True
 
+    def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
+        del trial_id, profiled
+        raise AssertionError
+
     def decide(self, trial_id: str) -> Decision:
         assert trial_id in self.records
         return Continue()
@@ -55,6 +72,10 @@ class Endless:
 
     @property
     def live(self) -> list[TrialRecord]:
+        return []
+
+    @property
+    def live_profiles(self) -> list[ProfileRecord]:
         return []
 
     @property
@@ -91,3 +112,63 @@ def test_a_surface_drawn_from_measurements_keeps_to_them() -> None:
 def test_rehearsed_recipes_are_told_apart() -> None:
     proposer = NumberedRecipes()
     assert proposer.propose(3, []) != proposer.propose(4, [])
+
+
+def test_a_sweep_that_never_ends_is_left_after_the_most_trials() -> None:
+    class Busy(Endless):
+        def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+            del free_workers
+            self.records[trial_id] = TrialRecord(trial_id, SPACE.cells[0], {}, 0)
+            return Run(SPACE.cells[0], {}, "may run")
+
+        def decide(self, trial_id: str) -> Decision:
+            assert trial_id in self.records
+            return Stop(StopCause.COST, "enough")
+
+    surface = PriorSurface(SPACE, GOAL, np.random.default_rng(0))
+    assert rehearse(Busy(), surface, Clock())[0] == MOST_TRIALS
+
+
+def planned() -> Session:
+    known = Space((1, 2, 4), (64, 128, 256))
+    abilities = Abilities(profile=True, resize=True)
+    return Session(known, GOAL, cost=WorkerHours(), abilities=abilities, clock=Clock())
+
+
+def test_profiles_are_rehearsed_those_that_run_first() -> None:
+    sweep, clock = planned(), Clock()
+    first = sweep.ask("first")
+    assert isinstance(first, Profile)
+    surface = PriorSurface(sweep.space, GOAL, np.random.default_rng(0))
+    count, spent = rehearse(sweep, surface, clock)
+    shown = sweep.profiles["first"].shown
+    assert shown is not None
+    assert set(shown.epoch_seconds) == set(first.cells)
+    assert not sweep.live_profiles
+    assert count == len(sweep.records) + len(sweep.profiles) - 1
+    assert spent == sweep.spent > 0
+    trained = sum(record.seconds for record in sweep.records.values())
+    timed = sum(record.seconds for record in sweep.profiles.values())
+    assert clock() == pytest.approx(trained + timed)
+
+
+def test_a_rehearsed_run_changes_its_workers_where_the_sweep_says_so() -> None:
+    class Resizing(Endless):
+        def decide(self, trial_id: str) -> Decision:
+            reports = self.records[trial_id].reports
+            if len(reports) == 3:
+                return Resize(2, "two are faster")
+            return Stop(StopCause.COST, "enough") if len(reports) == 5 else Continue()
+
+    sweep = Resizing()
+    surface = LearnedSurface(
+        Knowledge([JOB.record(GOAL, SPACE.cells[0], "done")], SPACE, GOAL, WorkerHours()),
+        np.random.default_rng(0),
+    )
+    rehearse(sweep, surface, Clock())
+    (record,) = sweep.records.values()
+    assert [report.workers for report in record.reports] == [1, 1, 1, 2, 2]
+    assert [report.startup_seconds > 0 for report in record.reports] == [True] + 2 * [False] + [
+        True,
+        False,
+    ]
