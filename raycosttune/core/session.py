@@ -25,18 +25,16 @@ from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.held import present
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import is_affordable, reached_limit
+from raycosttune.core.limits import is_affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import Observation, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
-from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import Writer, session_from_data, session_to_data
-from raycosttune.core.stopping import decide
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
 
@@ -103,11 +101,6 @@ class Session:
         return self.moment.known
 
     @property
-    def planner(self) -> Planner | None:
-        """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        return self.moment.planner
-
-    @property
     def live(self) -> list[TrialRecord]:
         """The trials that may still report; profiles are in `live_profiles`."""
         return [trial.record for trial in self.known.live]
@@ -166,7 +159,7 @@ class Session:
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
             self.profiles[trial_id] = ProfileRecord(trial_id, profile)
-            self._forget()
+            self._moment = None
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
         return self._start(trial_id, answer) if isinstance(answer, Start) else answer
@@ -187,7 +180,7 @@ class Session:
         record = self.records.get(trial_id) or self.profiles.get(trial_id)
         is_new = record is not None and record.take(observation)
         if is_new:
-            self._forget()
+            self._moment = None
         return is_new
 
     def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
@@ -195,21 +188,30 @@ class Session:
         record = self.profiles.get(trial_id)
         is_new = record is not None and record.show(profiled)
         if is_new:
-            self._forget()
+            self._moment = None
         return is_new
 
-    def decide(self, trial_id: str) -> Decision:
-        """Decides whether a trial runs on; an unknown one does."""
+    def decide(
+        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = True
+    ) -> Decision:
+        """Decides whether a trial runs on; an unknown one does. See Moment.decide."""
         record = self.records.get(trial_id)
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = decide(self.known, record, self.planner)
+            decision = self.moment.decide(record, free_workers, can_resize=can_resize)
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
             return Continue()  # what runs is paid for: let it reach the target
         return decision
+
+    def overdue(self, unheard: Mapping[str, float]) -> dict[str, Stop]:
+        """Returns what runs beyond a limit without a report, and why; see limits.overdue."""
+        try:
+            return overdue(self.known, unheard, **self._so_far())
+        except InvalidCostError:
+            return {}
 
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
@@ -257,20 +259,20 @@ class Session:
         self.records, self.profiles, self._why = read.records, read.profiles, read.why
         self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
         self._archive = Archive(self.space, self.goal, self.cost)
-        self._forget()
+        self._moment = None
 
     def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
         """Takes in a trial that a journal knows and this session does not."""
         self.records.setdefault(record.trial_id, record)
         self._why.setdefault(record.trial_id, why)
-        self._forget()
+        self._moment = None
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
         record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
-        self._forget()
+        self._moment = None
         return run
 
     def _run(self, record: TrialRecord, why: str) -> Run:
@@ -279,20 +281,17 @@ class Session:
             recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    def _forget(self) -> None:
-        self._moment = None
-
     def _due_profile(self, free_workers: int | None) -> Profile | None:
-        if self.live:
-            return None
-        left = left_of(self.goal, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
-        return self.moment.profile(free_workers, left)
+        left = left_of(self.goal, **self._so_far())
+        return None if self.live else self.moment.profile(free_workers, left)
 
     def _choices(self) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""
-        so_far = {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}
-        ranked = self.moment.ranked
+        so_far, ranked = self._so_far(), self.moment.ranked
         return [choice for choice in ranked if is_affordable(self.known, choice, **so_far)]
 
     def _limit(self) -> str:
-        return reached_limit(self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
+        return reached_limit(self.known, **self._so_far())
+
+    def _so_far(self) -> dict[str, float]:
+        return {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}

@@ -4,19 +4,37 @@ import math
 
 import numpy as np
 
-from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.going import Going
+from raycosttune.core.guard import chances, guarded
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
+from raycosttune.core.space import Allocation
 
 
-def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None) -> Decision:
-    """Decides on a trial after its latest report; without a planner bounds alone may stop it."""
+def decide(
+    known: Knowledge,
+    record: TrialRecord,
+    goes: Going,
+    *,
+    planner: Planner | None = None,
+    forecast: Planner | None = None,
+) -> Decision:
+    """Decides on a trial after its latest report.
+
+    Args:
+        known: What the records say.
+        record: The trial.
+        goes: How it goes, and on which workers it may go on.
+        planner: Plans the whole bill; without one only bounds, and the deadline, stop a trial.
+        forecast: Tells how likely the deadline is met, None while nothing is known of times.
+    """
     if not record.reports:
         return Continue()
     goal, last = known.goal, record.reports[-1]
@@ -25,9 +43,34 @@ def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
         why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
         return Stop(StopCause.EPOCHS, why)
-    if planner is not None and present(record, known.space) in known.cells:
-        return planner.next_step(record)
-    return _deadline(known, record) or _worth(known, record) or Continue()
+    is_known = present(record, known.space) in known.cells
+    if planner is not None and is_known:
+        return planner.next_step(record, goes)
+    stop = _deadline(known, record, goes) or _worth(known, record)
+    if stop is None and forecast is not None and is_known:
+        return _guard(known, record, goes, forecast) or Continue()
+    return stop or Continue()
+
+
+def _guard(
+    known: Knowledge, record: TrialRecord, goes: Going, forecast: Planner
+) -> Resize | Stop | None:
+    if known.goal.deadline_seconds is None:
+        return None
+    seen = chances(
+        forecast.outlook(recipe_key(record.recipe)),
+        record.allocation.batch_size,
+        epoch=record.run[-1].epoch,
+        seconds_left=known.limit - record.run_seconds,
+        going=goes,
+    )
+    return guarded(seen, goes)
+
+
+def _cell(known: Knowledge, record: TrialRecord) -> Allocation:
+    """Returns the cell that a trial holds now, its first one where that is none of the space."""
+    cell = present(record, known.space)
+    return cell if cell in known.grid.index else record.allocation
 
 
 def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
@@ -38,11 +81,13 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
     return max(needed - run[-1].epoch, period, 0.0)
 
 
-def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
+def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
     limit = known.goal.deadline_seconds
     if limit is None:
         return None
-    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
+    batch = record.allocation.batch_size
+    may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
+    ahead = min(map(known.time.least, may or [record.allocation])) * _epochs_left(known, record)
     if record.run_seconds + ahead <= limit:
         return None
     why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
@@ -53,7 +98,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that can't save, over the planned runs, what finishing it costs."""
     if not known.tally.best:  # nothing has reached the target
         return None
-    cell, key = record.allocation, recipe_key(record.recipe)
+    cell, key = _cell(known, record), recipe_key(record.recipe)
     alike = known.tally.hits(cell.batch_size, key)
     left = _epochs_left(known, record)
     epochs = record.run[-1].epoch + left
@@ -79,11 +124,12 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     The likely epoch times lie within their bounds: what is known to do costs no less than by
     the lower ones, going on no more than by the upper one.
     """
-    _, most = known.time.bounds(record.allocation)
+    cell = _cell(known, record)
+    _, most = known.time.bounds(cell)
     if not math.isfinite(most):
         return False
     saving = known.remaining_runs * (known.plans.least_cost() - best)
-    return saving > known.cost_of(record.allocation, most * left)
+    return saving > known.cost_of(cell, most * left)
 
 
 def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyond: bool) -> float:
@@ -93,7 +139,7 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
     alone: what the others cost is known better from the run that needed fewer.
     """
     if is_beyond:
-        places = np.array([known.grid.index[record.allocation]])
+        places = np.array([known.grid.index[_cell(known, record)]])
     else:
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]

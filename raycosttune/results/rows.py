@@ -8,9 +8,13 @@ Every row has a `row` key that names its kind:
 | renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
+| resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
 | profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
+
+`resized` says that the trial goes on with other workers at the same global batch; `attempt` is
+its last start before. Older journals have none.
 
 [more] are `workers` and `noise_scale`, which older journals lack.
 
@@ -29,7 +33,7 @@ learning-rate rule; `value` is null where the metric was missing or not a number
 ignores keys that it doesn't know.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -37,12 +41,17 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
 from raycosttune.core.space import Allocation
-from raycosttune.core.state import read_ended, read_report, read_trial
+from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
 
 VERSION = 1
 Row = dict[str, Any]
+READERS: Mapping[str, Callable[[Row], Observation]] = {
+    "report": read_report,
+    "resized": read_resized,
+    "ended": read_ended,
+}
 
 
 def header_row(goal: Goal, unit: str) -> Row:
@@ -130,8 +139,8 @@ def renamed_row(trial_id: str, record_id: str) -> Row:
 
 
 def observation_row(trial_id: str, observation: Observation) -> Row:
-    """Returns the row of a report or an end."""
-    kind = "report" if isinstance(observation, Report) else "ended"
+    """Returns the row of a report, a change of workers or an end."""
+    kind = type(observation).__name__.lower()
     return {"row": kind, "trial_id": trial_id, **asdict(observation)}
 
 
@@ -145,14 +154,14 @@ def read_record(row: Mapping[str, Any]) -> TrialRecord:
     return read_trial(row)
 
 
-def read_observation(row: Mapping[str, Any]) -> Observation:
-    """Builds a report or an end from its row.
+def read_observation(row: Row) -> Observation:
+    """Builds a report, a change of workers or an end from its row.
 
     Raises:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    return read_ended(row) if row["row"] == "ended" else read_report(row)
+    return READERS[row["row"]](row)
 
 
 def read_profile(row: Mapping[str, Any]) -> ProfileRecord:

@@ -48,7 +48,7 @@ class Admission:
         Raises:
             RayCostTuneError: As the session.
         """
-        free = self._free_workers(session, per_worker)
+        free = self.free_workers(session, per_worker)
         runs = _running(session)
         if self._max_concurrent is not None and runs >= self._max_concurrent:
             return Wait(f"{runs} trials run")
@@ -60,7 +60,7 @@ class Admission:
             return Wait(answer.why)
         return answer
 
-    def _free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
+    def free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
         """Returns how many more workers the cluster holds, None where Ray isn't running."""
         now = time.monotonic()
         if now - self._looked_at >= LOOK_EVERY_SECONDS:

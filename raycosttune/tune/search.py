@@ -18,12 +18,7 @@ from raycosttune.core.session import Session
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
-from raycosttune.tune.convert import (
-    ParamSpace,
-    check_same_search,
-    missing_space,
-    read_param_space,
-)
+from raycosttune.tune.convert import ParamSpace, check_same_search, missing_space, read_param_space
 from raycosttune.tune.past import Past, not_begun, past_of
 from raycosttune.tune.plan import TunePlan, plan_of
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
@@ -66,6 +61,7 @@ class CostAwareSearch(Searcher):
         seed: Seed of the sampler.
         profile: Whether to time steps in several cells at one start of workers where that
             pays; only with `torch_trainable`. Each such start is one of Tune's trials.
+        resize: Whether a run may go on from its checkpoint with other workers.
 
     Raises:
         InvalidGoalError, InvalidCostError, InvalidSpaceError: If an argument breaks its rule.
@@ -90,6 +86,7 @@ class CostAwareSearch(Searcher):
         space: Mapping[str, Any] | None = None,
         seed: int = 0,
         profile: bool = False,
+        resize: bool = True,
     ) -> None:
         super().__init__()
         self._setup = Setup(
@@ -105,6 +102,7 @@ class CostAwareSearch(Searcher):
             max_concurrent=max_concurrent,
             seed=seed,
             profile=profile,
+            resize=resize,
         )
         check_arguments(
             goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key
@@ -160,6 +158,11 @@ class CostAwareSearch(Searcher):
         """The state of the sweep, made when first read; raises what `sweep` does."""
         return self.sweep.session
 
+    @property
+    def free_workers(self) -> int | None:
+        """Workers that the cluster can hold beside what runs, None where Ray isn't running."""
+        return self._admission.free_workers(self.session, self._setup.resources_per_worker)
+
     def plan(self) -> TunePlan | NoPlan:
         """Returns the best configuration so far, ready to be run; see Session.plan."""
         return plan_of(self._seen("plan"), has_constants=self._owns_space)
@@ -184,18 +187,13 @@ class CostAwareSearch(Searcher):
         return search
 
     def _seen(self, what: str) -> Sweep:
-        """Returns the sweep to tell of: the one under way, or the one that is to go on.
-
-        Raises:
-            InvalidStateError: If nothing has run and nothing is saved.
-        """
-        if self._sweep is None and self._saved is None:
-            seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
-            if isinstance(seen, Sweep):
-                return seen
-            if self._params is None or self.goal.metric is None or self.goal.mode is None:
-                raise not_begun(what)
-        return self.sweep
+        """Returns the sweep to tell of: the one under way, or the one that is to go on."""
+        if self._sweep is not None or self._saved is not None:
+            return self.sweep
+        seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
+        if not seen and None in (self._params, self.goal.metric, self.goal.mode):
+            raise not_begun(what)
+        return seen or self.sweep
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: Mapping[str, Any], **spec: object

@@ -47,6 +47,7 @@ class Setup:
     max_concurrent: int | None = None
     seed: int = 0
     profile: bool = False
+    resize: bool = True
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
@@ -68,7 +69,7 @@ class Setup:
             proposer=self._proposer(distributions),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
-            abilities=Abilities(profile=self.profile),
+            abilities=Abilities(profile=self.profile, resize=self.resize),
             clock=time.monotonic,
         )
 
