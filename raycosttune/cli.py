@@ -22,7 +22,7 @@ OF_TRACES = ("metric", "device", "workers_per_node", "startup")
 SWEEP_S_OWN = "Left out, it is the recorded sweep's."
 # Those of raycosttune.simulate.policies, which takes seconds to import.
 POLICIES = """\b
-Policies: ours, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
+Policies: ours, ours-fixed, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
 flaml, zeus@WORKERS, liang2022, liang2022-local, workers-then-batch,
 batch-then-workers, linear-scaling, pollux."""
 REPLAYED = "replayed: only cells that the sweep measured, at each batch's best recipe"

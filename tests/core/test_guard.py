@@ -16,8 +16,10 @@ JOB = Job({cell: 60.0 / cell.workers for cell in SPACE.cells}, {64: 10.0}, 15.0)
 ONE = Allocation(1, 64)
 
 
-def seen(*in_time: float, costs: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Chances:
-    return Chances((1, 2, 4), np.array(in_time), np.array(costs))
+def seen(
+    *in_time: float, costs: tuple[float, ...] = (1.0, 2.0, 3.0), later: float = 0.0
+) -> Chances:
+    return Chances((1, 2, 4), np.array(in_time), np.full(3, later), np.array(costs))
 
 
 def outlook(*, deadline: float = 1000.0) -> Outlook:
@@ -73,6 +75,18 @@ def test_the_cheapest_workers_that_make_the_deadline_safe_are_taken() -> None:
     cheap = guarded(seen(0.3, 0.95, 0.99, costs=(1.0, 3.0, 2.0)), Going(1))
     assert isinstance(cheap, Resize)
     assert cheap.workers == 4
+
+
+def test_a_change_waits_as_long_as_it_would_still_be_safe_at_the_next_report() -> None:
+    assert guarded(seen(0.3, 0.95, 0.99, later=SAFE), Going(1)) is None
+    assert guarded(seen(0.3, 0.95, 0.99, later=SAFE - 0.01), Going(1)) is not None
+
+
+def test_a_later_change_is_no_better_than_one_at_once() -> None:
+    for seconds in (200.0, 300.0, 400.0, 500.0):
+        found = chances(outlook(), 64, epoch=2.0, seconds_left=seconds, going=Going(1))
+        assert (found.later[1:] <= found.in_time[1:] + 1e-9).all()
+        assert found.later[0] == pytest.approx(found.in_time[0])
 
 
 def test_where_none_is_safe_the_likeliest_are_taken() -> None:

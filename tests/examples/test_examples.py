@@ -11,6 +11,7 @@ EXAMPLES = sorted(
 )
 LAST_WORDS = {
     "custom_cost": ", batch",
+    "deadline_guard": "with the guard, ",  # whether in time is up to the machine here
     "digits_sweep": ", batch",
     "straggler": "last epoch, on over off: 0.",
 }
