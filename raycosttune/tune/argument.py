@@ -51,6 +51,13 @@ RULES: dict[str, Rule] = {
         "be a whole number of at least 0",
         "Leave it out for 0.",
     ),
+    "points": (
+        lambda value: (
+            isinstance(value, list | tuple) and all(isinstance(point, Mapping) for point in value)
+        ),
+        "be a list of dicts",
+        "Write points_to_evaluate=[{...}].",
+    ),
     "space": (
         lambda value: value is None or isinstance(value, Mapping),
         "be a dict as Tune's param_space",

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.plan import config_of
+from raycosttune.tune.points import read_points
 from raycosttune.tune.profile import profile_config, profile_recipe
 from raycosttune.tune.sweep import Sweep
 
@@ -47,14 +48,15 @@ class Setup:
     max_concurrent: int | None = None
     seed: int = 0
     profile: bool = False
+    points: Sequence[Mapping[str, Any]] = ()
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
         """Makes a session over what the cluster can hold.
 
         Raises:
-            InvalidSpaceError: If a grid is unusable, no cell is left, or the learning rate
-                is no domain of numbers.
+            InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
+                domain of numbers, or a point lies outside the space.
             InvalidGoalError: If metric or mode is missing.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
@@ -69,6 +71,7 @@ class Setup:
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
             abilities=Abilities(profile=self.profile),
+            wishes=read_points(self.points, params, distributions),
             clock=time.monotonic,
         )
 
