@@ -12,6 +12,7 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.core.state import VERSION, check_version
+from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import kept_aside
 from raycosttune.tune.convert import ParamSpace
@@ -35,6 +36,7 @@ class Saved:
         params: The search space, None where none had arrived.
         session: The session's own state, None where no trial was asked for.
         aliases: New ids of trials that Tune had forgotten.
+        workers: Workers that the cluster held, 0 if unknown.
     """
 
     path: Path
@@ -43,6 +45,7 @@ class Saved:
     params: ParamSpace | None
     session: Mapping[str, Any] | None
     aliases: dict[str, str]
+    workers: int
 
     def load_into(self, sweep: Sweep) -> None:
         """Lets a sweep go on from here; what can't be read is kept aside, see the log."""
@@ -70,6 +73,7 @@ def write_saved(path: Path, goal: Goal, params: ParamSpace | None, sweep: Sweep 
             "space": None if params is None else space_state(params),
             "session": None if sweep is None else sweep.session.state(),
             "aliases": {} if sweep is None else sweep.aliases,
+            "workers": None if sweep is None else sweep.session.space.max_workers,
         }
         text = json.dumps(state, default=str)
         with scratch.open("w", encoding="utf-8") as file:
@@ -106,6 +110,7 @@ def read_saved(path: Path) -> Saved:
             params=None if space is None else read_space(space),
             session=state["session"],
             aliases={str(new): str(old) for new, old in state["aliases"].items()},
+            workers=read_count(state.get("workers")) or 0,
         )
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         msg = f"a saved search can't be read: {error} @ {path}"

@@ -33,6 +33,7 @@ from raycosttune.tune.setup import (
     allow_missing_metrics,
     check_named,
     goal_with,
+    waiting_for,
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
@@ -184,11 +185,7 @@ class CostAwareSearch(Searcher):
         return search
 
     def _seen(self, what: str) -> Sweep:
-        """Returns the sweep to tell of: the one under way, or the one that is to go on.
-
-        Raises:
-            InvalidStateError: If nothing has run and nothing is saved.
-        """
+        """Returns the sweep to tell of: the one under way, or the one that is to go on."""
         if self._sweep is None and self._saved is None:
             seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
             if isinstance(seen, Sweep):
@@ -261,7 +258,7 @@ class CostAwareSearch(Searcher):
         write_saved(Path(checkpoint_path), self.goal, self._params, self._sweep)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Goes on from a saved state; never raises, see the log.
+        """Goes on from a saved state; never raises.
 
         What can't be read is kept aside, and rebuilt from the journal and Tune's own trials.
         """
@@ -272,11 +269,12 @@ class CostAwareSearch(Searcher):
         self._go_on(saved_states(Path(checkpoint_dir)))
 
     def _go_on(self, paths: Sequence[Path]) -> None:
-        self._is_restored, self._sweep = True, None
+        self._is_restored, self._sweep, self._setup = True, None, waiting_for(self._setup, 1)
         if (found := first_readable(paths, self.goal)) is not None:
             self._saved, self.goal = found
             self._metric, self._mode = self.goal.metric, self.goal.mode
             self._params = self._params or self._saved.params
+            self._setup = waiting_for(self._setup, self._saved.workers)
 
     def adopt_space(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
         """Takes Tune's search space where a damaged file has lost it."""
