@@ -78,7 +78,7 @@ class Session(Book):
         super().__init__(space, goal, metric)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
-        self._learning_rate = learning_rate
+        self.learning_rate = learning_rate
         self._clock = clock
         self._started = clock()
         self._elapsed_before = 0.0
@@ -162,7 +162,7 @@ class Session(Book):
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
         try:
-            return make_plan(self.known, self._learning_rate, self.spent)
+            return make_plan(self.known, self.learning_rate, self.spent)
         except InvalidCostError as error:
             return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
 
@@ -206,6 +206,10 @@ class Session(Book):
         self._open(read.records, read.profiles, read.why)
         self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
 
+    def advance(self, elapsed_seconds: float) -> None:
+        """Counts at least so much of the sweep's deadline as passed, as a journal says."""
+        self._elapsed_before += max(elapsed_seconds - self.elapsed_seconds, 0.0)
+
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
         record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
@@ -216,8 +220,8 @@ class Session(Book):
 
     def _run(self, record: TrialRecord, why: str) -> Run:
         recipe = record.recipe
-        if self._learning_rate is not None:
-            recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
+        if self.learning_rate is not None:
+            recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:

@@ -4,7 +4,7 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal |
+| header | version, unit, goal, space |
 | renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
@@ -24,6 +24,8 @@ is the id that every other row goes by.
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
 number by its path joined with "/", in place of `value`: a run doesn't know the goal.
 
+Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
+
 `batch_size` is the global batch; `recipe` holds the hyperparameters as proposed, before any
 learning-rate rule; `value` is null where the metric was missing or not a number. A reader
 ignores keys that it doesn't know.
@@ -42,6 +44,7 @@ from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
 
 VERSION = 1
+ELAPSED = "elapsed_seconds"
 Row = dict[str, Any]
 
 

@@ -17,6 +17,7 @@ from raycosttune.results.replay import (
     read_run_reports,
 )
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     asked_row,
     failed_cells,
@@ -35,14 +36,18 @@ logger = logging.getLogger(__name__)
 class Ledger:
     """Writes a sweep's journal, and reads it and the runs' own back.
 
+    Args:
+        about: What the journal's header says beside the goal and the cost's unit.
+
     Attributes:
         experiment: The experiment's folder, None until Tune has named it. Rows wait in
             memory until then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, about: Row | None = None) -> None:
         """Has no folder yet."""
         self.experiment: Path | None = None
+        self._about = about or {}
         self._journal = Journal()
 
     def open(
@@ -86,7 +91,7 @@ class Ledger:
             merge_rows(session, rows, is_ours)
             self._journal.append(*waiting)
         else:
-            self._journal.append(*_everything(session))
+            self._write(session, *_everything(session, self._about))
         for known in list(session.records):
             for report in self.run_reports(known, session.goal.metric or ""):
                 self.tell(session, known, report)
@@ -98,9 +103,9 @@ class Ledger:
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for, or a profile."""
         if trial_id in session.profiles:
-            self._journal.append(profile_row(session.profiles[trial_id]))
+            self._write(session, profile_row(session.profiles[trial_id]))
         else:
-            self._journal.append(asked_row(session.records[trial_id]))
+            self._write(session, asked_row(session.records[trial_id]))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
@@ -110,7 +115,7 @@ class Ledger:
         """Tells the session, and writes what is new to it."""
         is_new = session.tell(trial_id, observation)
         if is_new:
-            self._journal.append(observation_row(trial_id, observation.cleaned()))
+            self._write(session, observation_row(trial_id, observation.cleaned()))
         return is_new
 
     def tell_profile(self, session: Session, trial_id: str, row: Row) -> bool:
@@ -133,7 +138,7 @@ class Ledger:
             return self.tell(session, trial_id, Ended(EndCause.FAILED, reason, shown.seconds))
         is_new = session.tell_profile(trial_id, shown)
         if is_new:
-            self._journal.append({**row, "trial_id": trial_id})
+            self._write(session, {**row, "trial_id": trial_id})
             for cell in failed:
                 logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
@@ -145,6 +150,10 @@ class Ledger:
     def run_profile(self, trial_id: str) -> Row | None:
         """Reads the result that a profile wrote itself, None where it has none."""
         return read_run_profile(self._run_rows(trial_id))
+
+    def _write(self, session: Session, *rows: Row) -> None:
+        elapsed = round(session.elapsed_seconds, 3)
+        self._journal.append(*({**row, ELAPSED: elapsed} for row in rows))
 
     def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:
@@ -180,8 +189,8 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
         return []
 
 
-def _everything(session: Session) -> Iterator[Row]:
-    yield header_row(session.goal, session.cost.unit)
+def _everything(session: Session, about: Row) -> Iterator[Row]:
+    yield {**header_row(session.goal, session.cost.unit), **about}
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:

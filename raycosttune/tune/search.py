@@ -20,12 +20,13 @@ from raycosttune.tune.convert import (
 )
 from raycosttune.tune.past import Past
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
-from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
+from raycosttune.tune.saved import Saved, first_readable, saved_states, write_saved
 from raycosttune.tune.setup import (
     Setup,
     allow_missing_metrics,
     check_named,
     goal_with,
+    waiting_for,
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
@@ -183,26 +184,27 @@ class CostAwareSearch(Teller, Searcher):
         self.sweep.end(trial_id, is_error=error, has_run=result is not None)
 
     def save(self, checkpoint_path: str) -> None:
-        """Writes the state as JSON. See ray.tune.search.Searcher.save."""
+        """Writes the state as JSON; never raises. See ray.tune.search.Searcher.save."""
         write_saved(Path(checkpoint_path), self.goal, self._params, self._sweep)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Goes on from a saved state; never raises, see the log.
+        """Goes on from a saved state; never raises.
 
-        A file that can't be read is kept under another name, and the sweep is rebuilt from
-        its journal when Tune names the experiment's folder.
+        What can't be read is kept aside, and rebuilt from the journal and Tune's own trials.
         """
-        self._is_restored = True
-        path = Path(checkpoint_path)
-        try:
-            saved = read_saved(path)
-            self.goal = goal_with(self.goal, saved.metric, saved.mode)
-        except Exception as error:  # noqa: BLE001 - a raise makes Tune start over in silence
-            say_damaged(path, error)
-            return
-        self._metric, self._mode = self.goal.metric, self.goal.mode
-        self._params = self._params or saved.params
-        self._saved, self._sweep = saved, None
+        self._go_on([Path(checkpoint_path)])
+
+    def restore_from_dir(self, checkpoint_dir: str) -> None:
+        """Goes on from the newest state in a folder that can be read; never raises."""
+        self._go_on(saved_states(Path(checkpoint_dir)))
+
+    def _go_on(self, paths: Sequence[Path]) -> None:
+        self._is_restored, self._sweep, self._setup = True, None, waiting_for(self._setup, 1)
+        if (found := first_readable(paths, self.goal)) is not None:
+            self._saved, self.goal = found
+            self._metric, self._mode = self.goal.metric, self.goal.mode
+            self._params = self._params or self._saved.params
+            self._setup = waiting_for(self._setup, self._saved.workers)
 
     def adopt_space(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
         """Takes Tune's search space where a damaged file has lost it."""

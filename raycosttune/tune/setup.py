@@ -22,7 +22,12 @@ from raycosttune.core.space import Space
 from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
-from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_per_node
+from raycosttune.tune.capacity import (
+    cluster_nodes,
+    most_workers,
+    most_workers_per_node,
+    wait_for_workers,
+)
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.plan import config_of
@@ -31,11 +36,17 @@ from raycosttune.tune.profile import profile_config, profile_recipe
 from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)
+WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Holds a search's arguments that shape its session; see CostAwareSearch."""
+    """Holds a search's arguments that shape its session; see CostAwareSearch.
+
+    Attributes:
+        awaited: Workers that a restored sweep had, 0 of a new one: for their nodes it waits a
+            while, as after a restart of the cluster they come one by one.
+    """
 
     cost: CostMetric | None = None
     batch: Literal["global", "local"] = "global"
@@ -50,6 +61,7 @@ class Setup:
     profile: bool = False
     points: Sequence[Mapping[str, Any]] = ()
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
+    awaited: int = 0
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
         """Makes a session over what the cluster can hold.
@@ -99,10 +111,14 @@ class Setup:
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
         )
+        if self.awaited:
+            wait_for_workers(self.resources_per_worker, self.awaited, WAIT_SECONDS)
         nodes = cluster_nodes()
         if nodes is None:
             return space
         most = most_workers(nodes, self.resources_per_worker)
+        if most == 0 and self.awaited:
+            return space  # a raise in a restore makes Tune start over in silence
         if most == 0:
             msg = (
                 "resources_per_worker must fit on a node of the cluster, got "
@@ -147,6 +163,11 @@ def _check_rate(key: str, params: ParamSpace) -> None:
 def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:
     """Returns a setup for workers that need something else."""
     return replace(setup, resources_per_worker=dict(resources_per_worker))
+
+
+def waiting_for(setup: Setup, workers: int) -> Setup:
+    """Returns the setup of a restored sweep that had so many workers."""
+    return replace(setup, awaited=max(workers, 1))
 
 
 def allow_missing_metrics() -> None:
