@@ -63,7 +63,7 @@ def test_a_profile_that_finished_is_never_run_again(tmp_path: Path, is_told: boo
     assert old.status == Trial.TERMINATED
     record = profile_of(again, trial)
     assert record.ended is None
-    assert len(record.epoch_seconds) == 3
+    assert set(record.epoch_seconds) == set(record.profile.cells)
     assert session_of(again).spent > 0
     assert len(rows_of(tmp_path, "profiled")) == 1
     assert again.suggest("new").trial_id == "new"
