@@ -6,6 +6,7 @@ from ray.tune.experiment import Trial
 
 from raycosttune.core.observation import EndCause
 from raycosttune.core.plan import NoPlan
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import run_header_row
 from raycosttune.train.keys import PROFILE
