@@ -15,6 +15,7 @@ from raycosttune.errors import InvalidAdviceError
 
 WORTHWHILE = 0.5  # efficiency below which workers cost more than twice what one does
 HIDDEN = 0.05  # of a step: waits below this share count as hidden
+CROWDED = 1.25  # compute beside another worker over that alone
 WELL = 0.8  # an efficiency that is worth a bandwidth
 
 
@@ -159,6 +160,11 @@ def _advice(profile: JobProfile, cluster: Cluster, scaling: tuple[Scaling, ...])
         )
         some = "more" if needed is None else f"num_workers={needed}"
         yield f"load in the background: {some} in the DataLoader would hide it"
+    if profile.crowding >= CROWDED:
+        yield (
+            f"two workers on one machine each compute {profile.crowding:.2f} times as long as one "
+            "alone: give each worker cores of its own, or each machine fewer workers"
+        )
     ratio = profile.overhead_ratio
     if profile.pair is None or ratio is None:
         return
