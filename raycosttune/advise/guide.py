@@ -15,6 +15,7 @@ from raycosttune.errors import InvalidAdviceError
 
 WORTHWHILE = 0.5  # efficiency below which workers cost more than twice what one does
 HIDDEN = 0.05  # of a step: waits below this share count as hidden
+CROWDED = 1.25  # compute beside another worker over that alone
 WELL = 0.8  # an efficiency that is worth a bandwidth
 
 
@@ -131,18 +132,31 @@ def _loading(profile: JobProfile) -> str:
 
 
 def _advice(profile: JobProfile, cluster: Cluster, scaling: tuple[Scaling, ...]) -> Iterator[str]:
-    batch = profile.batch_size
-    fitting = [each for each in scaling if each.fits]
-    if not fitting:
+    if not scaling[-1].fits:
+        many = counted(scaling[-1].workers)
         yield (
-            f"batch {batch}: it does not fit on {scaling[-1].workers} workers. Take a smaller one, "
-            "or accumulate gradients"
+            f"batch {profile.batch_size}: it does not fit on {many}. Take a smaller one, or "
+            "accumulate gradients"
         )
         return
+    yield from _worker_advice(profile, scaling)
+    if not _loading_is_hidden(profile):
+        needed = loaders_to_hide(
+            profile.loading_seconds, profile.compute_seconds, max(1, profile.loaders)
+        )
+        some = "more" if needed is None else f"num_workers={needed}"
+        yield f"load in the background: {some} in the DataLoader would hide it"
+    if profile.overhead_ratio is not None:
+        yield from _exchange_advice(profile, cluster, profile.overhead_ratio, scaling[-1].workers)
+
+
+def _worker_advice(profile: JobProfile, scaling: tuple[Scaling, ...]) -> Iterator[str]:
+    batch = profile.batch_size
+    fitting = [each for each in scaling if each.fits]
     good = [each for each in fitting if each.efficiency >= WORTHWHILE]
     best = max(good or fitting[:1], key=lambda each: each.speedup)
     if fitting[0].workers > 1:
-        yield f"batch {batch}: it takes the memory of {fitting[0].workers} workers"
+        yield f"batch {batch}: it takes the memory of {counted(fitting[0].workers)}"
     if best.workers > 1:
         yield (
             f"batch {batch}: up to {best.workers} workers are {best.speedup:.3g} times as fast as "
@@ -153,33 +167,36 @@ def _advice(profile: JobProfile, cluster: Cluster, scaling: tuple[Scaling, ...])
             f"batch {batch}: one worker is best, {scaling[1].workers} are "
             f"{scaling[1].speedup:.2f} times as fast"
         )
-    if not _loading_is_hidden(profile):
-        needed = loaders_to_hide(
-            profile.loading_seconds, profile.compute_seconds, max(1, profile.loaders)
+    if profile.crowding >= CROWDED:
+        yield (
+            f"two workers on one machine each compute {profile.crowding:.2f} times as long as one "
+            "alone: give each worker cores of its own, or each machine fewer workers"
         )
-        some = "more" if needed is None else f"num_workers={needed}"
-        yield f"load in the background: {some} in the DataLoader would hide it"
-    ratio = profile.overhead_ratio
-    if profile.pair is None or ratio is None:
-        return
+
+
+def _exchange_advice(
+    profile: JobProfile, cluster: Cluster, ratio: float, many: int
+) -> Iterator[str]:
     most = workers_for_efficiency(WORTHWHILE, ratio)
     if most is not None:
         yield (
             f"by Lemma 3.1 no number of workers is more than {speedup_limit(ratio):.3g} times as "
-            f"fast at batch {batch}, and beyond {counted(most)} efficiency is below 50 %"
+            f"fast at batch {profile.batch_size}, and beyond {counted(most)} efficiency is below "
+            "50 %"
         )
     law = profile.law(cluster)
-    many = scaling[-1].workers
-    if many > 1 and law.exchange_seconds(many) > 0 and profile.compute.sample_seconds > 0:
+    if many == 1:
+        return
+    if law.exchange_seconds(many) > 0:
         yield (
             f"from batch {law.hiding_batch(many)} on, {many} workers compute for as long as "
             "they exchange"
         )
-    if many > 1 and profile.parameter_bytes:
-        yield from _exchange_advice(profile, cluster, many)
+    if profile.parameter_bytes:
+        yield from _bandwidth_advice(profile, cluster, many)
 
 
-def _exchange_advice(profile: JobProfile, cluster: Cluster, many: int) -> Iterator[str]:
+def _bandwidth_advice(profile: JobProfile, cluster: Cluster, many: int) -> Iterator[str]:
     compute = profile.compute.seconds(math.ceil(profile.batch_size / many))
     allowed = largest_overhead_ratio(many, WELL) * profile.compute_seconds
     wanted = ring_bandwidth(profile.parameter_bytes, many, allowed)

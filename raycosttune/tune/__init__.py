@@ -2,6 +2,13 @@
 
 from raycosttune.tune.scheduler import CostAwareScheduler
 from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.suggest import suggest_space
 from raycosttune.tune.trainable import function_trainable, torch_trainable
 
-__all__ = ["CostAwareScheduler", "CostAwareSearch", "function_trainable", "torch_trainable"]
+__all__ = [
+    "CostAwareScheduler",
+    "CostAwareSearch",
+    "function_trainable",
+    "suggest_space",
+    "torch_trainable",
+]
