@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from raycosttune.core.billing import Billing
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digests
 from raycosttune.core.goal import Goal
-from raycosttune.core.held import paid, paid_for
+from raycosttune.core.held import billed, paid, use_of, uses
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import ProfileRecord
@@ -59,10 +60,13 @@ class Archive:
         Raises:
             InvalidCostError: If the cost metric fails.
         """
+        if isinstance(self._cost, Billing):
+            held = (use for record in records.values() for use in uses(record, self._space))
+            return billed(self._cost, (*held, *map(use_of, profiles)))
         self._due += self._bills.ended(records)
         while self._due:
             self._paid += Fraction(paid(self._due[-1][1], self._space, self._cost))
             self._due.pop()
         running = (paid(record, self._space, self._cost) for _, record in self._bills.open)
-        profiled = (paid_for(record, self._cost) for record in profiles)
+        profiled = (billed(self._cost, [use_of(record)]) for record in profiles)
         return float(sum(map(Fraction, [*running, *profiled]), self._paid))

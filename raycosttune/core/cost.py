@@ -1,10 +1,11 @@
 """What a run costs: the metric that a sweep minimises."""
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from raycosttune.errors import InvalidCostError
 
 Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
+CALL = "__call__(allocation, seconds)"
+FALLING = 1 - 1e-9  # less is a fall; the rounding of sums is none
 # Where a metric is tried: dense, and seldom whole, since an epoch's time is neither.
 TRIED_SECONDS = (
     *(0.0, 0.1, 0.5, 1.0, 2.7, 7.3, 19.9, 33.3, 59.5, 60.0, 60.5, 99.9, 270.1, 599.9, 733.3),
@@ -38,26 +41,38 @@ class CostMetric(Protocol):
         """Returns the cost of holding `allocation` for `seconds`, at least 0."""
 
 
+class Proportional(ABC):
+    """Is a metric whose cost is a rate times the time, so that many are worked out at once."""
+
+    @abstractmethod
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the cost of holding an allocation for an hour."""
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        """Returns the cost of an hour times the hours."""
+        return self.per_hour(allocation) * seconds / SECONDS_PER_HOUR
+
+
 @dataclass(frozen=True)
-class NodeHours:
+class NodeHours(Proportional):
     """Counts whole machines: nodes times hours (Liang et al. 2022)."""
 
     unit: str = "node-hours"
 
-    def __call__(self, allocation: Allocation, seconds: float) -> float:
-        """Returns nodes times hours."""
-        return allocation.nodes * seconds / SECONDS_PER_HOUR
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the nodes."""
+        return allocation.nodes
 
 
 @dataclass(frozen=True)
-class WorkerHours:
+class WorkerHours(Proportional):
     """Counts workers times hours, for clusters that are shared worker by worker."""
 
     unit: str = "worker-hours"
 
-    def __call__(self, allocation: Allocation, seconds: float) -> float:
-        """Returns workers times hours."""
-        return allocation.workers * seconds / SECONDS_PER_HOUR
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the workers."""
+        return allocation.workers
 
 
 def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> float:
@@ -75,13 +90,24 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         InvalidCostError: If the metric raises, or returns something else than a finite
             number of at least 0.
     """
+    where = f"{allocation} over {seconds:g} s"
+    return checked_value(metric, CALL, where, lambda: metric(allocation, seconds))
+
+
+def checked_value(metric: CostMetric, name: str, where: str, ask: Callable[[], float]) -> float:
+    """Asks a metric for a cost, and refuses what is none; raises as `checked_cost` does.
+
+    Args:
+        metric: The cost metric.
+        name: The method that is called.
+        where: What for, in words.
+        ask: Calls it.
+    """
+    cure = f"Mend its {name}."
     try:
-        value = metric(allocation, seconds)
+        value = ask()
     except Exception as error:
-        msg = (
-            f"{type(metric).__name__} raised {error!r} for {allocation} over {seconds:g} s. "
-            "Mend its __call__(allocation, seconds)."
-        )
+        msg = f"{type(metric).__name__} raised {error!r} for {where}. {cure}"
         raise InvalidCostError(msg) from error
     try:
         cost = float(value)
@@ -90,16 +116,21 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
     if not (math.isfinite(cost) and cost >= 0):
         msg = (
             f"a cost must be a finite number of at least 0, got {value!r} from "
-            f"{type(metric).__name__} for {allocation} over {seconds:g} s. "
-            "Mend its __call__(allocation, seconds)."
+            f"{type(metric).__name__} for {where}. {cure}"
         )
         raise InvalidCostError(msg)
     return cost
 
 
-def is_proportional(metric: CostMetric) -> bool:
-    """Tells whether a metric is one of this module's, which are proportional to the time."""
-    return type(metric) is NodeHours or type(metric) is WorkerHours
+def is_proportional(metric: CostMetric) -> TypeGuard[Proportional]:
+    """Tells whether a metric is known to be proportional to the time, no child with own rules."""
+    call: object = type(metric).__call__
+    return isinstance(metric, Proportional) and call is Proportional.__call__
+
+
+def may_fall(metric: CostMetric) -> bool:
+    """Tells whether a metric says of itself, by `monotone = False`, that it may fall."""
+    return getattr(metric, "monotone", True) is False
 
 
 def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floats) -> Floats:
@@ -119,8 +150,7 @@ def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floa
         InvalidCostError: See `checked_cost`.
     """
     if is_proportional(metric):
-        is_by_node = isinstance(metric, NodeHours)
-        held = np.array([cell.nodes if is_by_node else cell.workers for cell in cells])
+        held = np.array([metric.per_hour(cell) for cell in cells], dtype=np.float64)
         held = held.reshape(len(cells), *(1 for _ in seconds.shape[1:]))
         return np.asarray(held * seconds / SECONDS_PER_HOUR, dtype=np.float64)
     costs = np.empty_like(seconds)
@@ -156,7 +186,7 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
     for cell, paid in zip(by_workers, costs, strict=True):
         tried = pairwise(zip(TRIED_SECONDS, paid, strict=True))
         for (sooner, low), (later, high) in tried:
-            if high < low:
+            if high < low * FALLING:
                 before, after = told_apart(low, high, digits=6)
                 msg = (
                     f"{unit}: a cost must not fall as seconds grow, got {before} for {sooner:g} s "
@@ -167,7 +197,7 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         if fewer.batch_size != more.batch_size:
             continue
         for seconds, low, high in zip(TRIED_SECONDS, less, paid, strict=True):
-            if high < low:
+            if high < low * FALLING:
                 before, after = told_apart(low, high, digits=6)
                 msg = (
                     f"{unit}: a cost must not fall as workers are added, got {before} for {fewer} "

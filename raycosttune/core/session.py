@@ -134,7 +134,8 @@ class Session(Book):
         if self.live and (reason := crowd(self.known, self.max_concurrent)):
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
-            self.profiles[trial_id] = ProfileRecord(trial_id, profile)
+            since = self.elapsed_seconds
+            self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=since)
             self._forget()
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
@@ -212,7 +213,9 @@ class Session(Book):
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
-        record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
+        record = TrialRecord(
+            trial_id, cell, start.recipe, len(self.records), started=self.elapsed_seconds
+        )
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
         self._forget()

@@ -6,13 +6,13 @@ Every row has a `row` key that names its kind:
 |---|---|
 | header | version, unit, goal, space |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 
-[more] are `workers` and `noise_scale`, which older journals lack.
+[more] are `workers` and `noise_scale`, which older journals lack, as they do [started].
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -91,6 +91,7 @@ def asked_row(record: TrialRecord) -> Row:
         "nodes": record.allocation.nodes,
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
+        "started": record.started,
     }
 
 
@@ -99,6 +100,7 @@ def profile_row(record: ProfileRecord) -> Row:
     return {
         "row": "profile",
         "trial_id": record.trial_id,
+        "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
         "cells": [asdict(cell) for cell in record.profile.cells],
