@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from raycosttune import Allocation
-from raycosttune.core.cost import check_cost_metric
+from raycosttune import Allocation, WorkerHours
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
 
 TEXT = (Path(__file__).parents[1] / "docs" / "cost.md").read_text()
 SHEET, *_ = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-PRICES, ENERGY, *_ = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PRICES, ENERGY, LAWS, *_ = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def run(block: str, **names: object) -> dict[str, Any]:
@@ -31,6 +31,11 @@ def test_the_page_prices_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert on_demand == held == pytest.approx(2 * 12.24)
     assert 2 * 3.67 < spot < 1.2 * 2 * 3.67
     assert both == pytest.approx(2 * 12.24 + 0.3 * 3)
+
+
+def test_the_page_tries_a_cost() -> None:
+    scope = run(LAWS, OurCost=WorkerHours)
+    scope["test_our_cost_obeys_the_laws"]()
 
 
 def test_the_page_measures_energy() -> None:

@@ -4,25 +4,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raycosttune.core.figure import told_apart
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
 Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
 CALL = "__call__(allocation, seconds)"
-FALLING = 1 - 1e-9  # less is a fall; the rounding of sums is none
-# Where a metric is tried: dense, and seldom whole, since an epoch's time is neither.
-TRIED_SECONDS = (
-    *(0.0, 0.1, 0.5, 1.0, 2.7, 7.3, 19.9, 33.3, 59.5, 60.0, 60.5, 99.9, 270.1, 599.9, 733.3),
-    *(1234.5, 1999.9, 3599.5, 3600.0, 3600.5, 5400.1, 9876.5, 20000.1, 43210.9, 86400.0),
-)
 
 
 @runtime_checkable
@@ -157,50 +149,3 @@ def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floa
     for place in np.ndindex(*seconds.shape):
         costs[place] = checked_cost(metric, cells[place[0]], float(seconds[place]))
     return costs
-
-
-def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None:
-    """Tries a metric on every cell before anything is paid for.
-
-    Raises:
-        InvalidCostError: If the metric has no unit, can't be called, returns no cost,
-            or falls when the seconds or the workers (and nodes) grow.
-    """
-    if isinstance(metric, type):
-        msg = (
-            f"cost must be a metric itself, got the class {metric.__name__}. "
-            f"Write {metric.__name__}()."
-        )
-        raise InvalidCostError(msg)
-    unit = getattr(metric, "unit", None)
-    if not isinstance(unit, str) or not callable(metric):
-        msg = (
-            "cost must be an object with a str `unit` and __call__(allocation, seconds), "
-            f"got {metric!r}. NodeHours() and WorkerHours() are two."
-        )
-        raise InvalidCostError(msg)
-    by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
-    costs = [
-        [checked_cost(metric, cell, seconds) for seconds in TRIED_SECONDS] for cell in by_workers
-    ]
-    for cell, paid in zip(by_workers, costs, strict=True):
-        tried = pairwise(zip(TRIED_SECONDS, paid, strict=True))
-        for (sooner, low), (later, high) in tried:
-            if high < low * FALLING:
-                before, after = told_apart(low, high, digits=6)
-                msg = (
-                    f"{unit}: a cost must not fall as seconds grow, got {before} for {sooner:g} s "
-                    f"and {after} for {later:g} s of {cell}"
-                )
-                raise InvalidCostError(msg)
-    for (fewer, less), (more, paid) in pairwise(zip(by_workers, costs, strict=True)):
-        if fewer.batch_size != more.batch_size:
-            continue
-        for seconds, low, high in zip(TRIED_SECONDS, less, paid, strict=True):
-            if high < low * FALLING:
-                before, after = told_apart(low, high, digits=6)
-                msg = (
-                    f"{unit}: a cost must not fall as workers are added, got {before} for {fewer} "
-                    f"and {after} for {more} over {seconds:g} s"
-                )
-                raise InvalidCostError(msg)

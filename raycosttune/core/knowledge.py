@@ -9,7 +9,7 @@ import numpy as np
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.cells import Cells, cells_of
-from raycosttune.core.cost import CostMetric, checked_cost, checked_costs
+from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
@@ -224,6 +224,10 @@ class Knowledge:
             Of the shape of `seconds`.
         """
         return checked_costs(self.cost, [self.space.cells[k] for k in places], seconds)
+
+    def least_costs_of(self, places: Ints, seconds: Floats) -> Floats:
+        """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
+        return np.zeros_like(seconds) if may_fall(self.cost) else self.costs_of(places, seconds)
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory

@@ -7,7 +7,8 @@ from typing import Any
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.book import Book
 from raycosttune.core.choice import Start, choose, crowd, nothing_left
-from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric
+from raycosttune.core.cost import CostMetric, NodeHours
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.decision import (
     Answer,
     Continue,
@@ -27,14 +28,13 @@ from raycosttune.core.limits import is_affordable, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
-from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import Writer, session_from_data, session_to_data
-from raycosttune.core.stopping import decide
+from raycosttune.core.stopping import decide, decide_without_cost
 from raycosttune.core.wish import Wish
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
@@ -94,11 +94,6 @@ class Session(Book):
         return self._moment
 
     @property
-    def planner(self) -> Planner | None:
-        """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        return self.moment.planner
-
-    @property
     def elapsed_seconds(self) -> float:
         """Wall time of the sweep; time between a crash and a restore is not counted."""
         return self._elapsed_before + self._clock() - self._started
@@ -134,8 +129,7 @@ class Session(Book):
         if self.live and (reason := crowd(self.known, self.max_concurrent)):
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
-            since = self.elapsed_seconds
-            self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=since)
+            self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=self.elapsed_seconds)
             self._forget()
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
@@ -153,11 +147,11 @@ class Session(Book):
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = decide(self.known, record, self.planner)
+            decision = decide(self.known, record, self.moment.planner)
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
-            return Continue()  # what runs is paid for: let it reach the target
+            return decide_without_cost(self.known, record, self.elapsed_seconds)
         return decision
 
     def plan(self) -> Plan | NoPlan:
@@ -188,9 +182,12 @@ class Session(Book):
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
+        plan = self.plan()
+        if math.isnan(plan.spent):  # the cost metric fails
+            return str(plan)
         over = self._limit() or self.moment.lost
         ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
-        return explain(self.known, self._why, ahead or nothing_left(self.known), self.plan())
+        return explain(self.known, self._why, ahead or nothing_left(self.known), plan)
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""
@@ -213,9 +210,8 @@ class Session(Book):
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
-        record = TrialRecord(
-            trial_id, cell, start.recipe, len(self.records), started=self.elapsed_seconds
-        )
+        turn, since = len(self.records), self.elapsed_seconds
+        record = TrialRecord(trial_id, cell, start.recipe, turn, started=since)
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
         self._forget()

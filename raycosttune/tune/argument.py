@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.value import read_count, read_name, read_whole

@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raycosttune.core.billing import Use
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
+from raycosttune.core.decision import Run
 from raycosttune.core.dollars import Dollars
+from raycosttune.core.observation import EndCause, Ended, Report
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
+from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.spot import expected_seconds
 from raycosttune.errors import InvalidCostError
-from tests.core.drive import spaces
+from tests.core.drive import goal, spaces
 
 SHEET = PriceSheet(
     (
@@ -118,3 +121,20 @@ def test_one_trial_costs_the_same_used_or_held(
 def test_a_value_that_breaks_its_rule_is_refused(wrong: dict[str, Any], rule: str) -> None:
     with pytest.raises(InvalidCostError, match=rule):
         Dollars(**{"sheet": SHEET, "node_type": "gpu", **wrong})
+
+
+def test_a_sweep_is_billed_for_the_machines_that_it_held() -> None:
+    node = NodePrice(name="any", per_hour=3600.0, granularity_seconds=0, minimum_seconds=50)
+    now = 0.0
+    held = Dollars(PriceSheet((node,)), billing="held")
+    sweep = Session(Space((1,), (32, 64)), goal(planned_runs=1000), cost=held, clock=lambda: now)
+    for name, start, seconds in (("a", 0.0, 20.0), ("b", 30.0, 10.0)):
+        now = start
+        assert isinstance(sweep.ask(name), Run)
+        sweep.tell(name, Report(1.0, 0.0, seconds))
+        sweep.tell(name, Ended(EndCause.FINISHED))
+    assert sweep.spent == pytest.approx(50.0)
+    used = Session(sweep.space, sweep.goal, cost=Dollars(held.sheet), clock=lambda: now)
+    used.load_state(sweep.state())
+    assert used.spent == pytest.approx(100.0)
+    assert [record.started for record in used.records.values()] == [0.0, 30.0]

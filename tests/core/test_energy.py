@@ -3,7 +3,8 @@ import math
 import pytest
 from hypothesis import given
 
-from raycosttune.core.cost import check_cost_metric, is_proportional
+from raycosttune.core.cost import is_proportional
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.energy import EnergyKWh
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
 from raycosttune.core.space import Allocation, Space

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from raycosttune.core.billing import Use
-from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, check_cost_metric, may_fall
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, may_fall
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.dollars import Dollars
 from raycosttune.core.energy import EnergyKWh
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
