@@ -7,7 +7,7 @@ from raycosttune.core.billing import Billing
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digests
 from raycosttune.core.goal import Goal
-from raycosttune.core.held import billed, paid, use_of, uses
+from raycosttune.core.held import billed, paid, paid_for, use_of, uses
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import ProfileRecord
@@ -68,5 +68,5 @@ class Archive:
             self._paid += Fraction(paid(self._due[-1][1], self._space, self._cost))
             self._due.pop()
         running = (paid(record, self._space, self._cost) for _, record in self._bills.open)
-        profiled = (billed(self._cost, [use_of(record)]) for record in profiles)
+        profiled = (paid_for(record, self._cost) for record in profiles)
         return float(sum(map(Fraction, [*running, *profiled]), self._paid))

@@ -62,6 +62,11 @@ def paid(record: TrialRecord, space: Space, cost: CostMetric) -> float:
     return billed(cost, tuple(uses(record, space)))
 
 
+def paid_for(record: ProfileRecord, cost: CostMetric) -> float:
+    """Returns what a profile by itself has cost, in the cost's unit."""
+    return billed(cost, (use_of(record),))
+
+
 def present(record: TrialRecord, space: Space) -> Allocation:
     """Returns the cell that a trial holds now."""
     cell = record.allocation

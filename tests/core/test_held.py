@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import NodeHours, WorkerHours
-from raycosttune.core.held import billed, paid, parts, present, resized, use_of, was_resized
+from raycosttune.core.held import paid, paid_for, parts, present, resized, was_resized
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.space import Allocation, Space
@@ -71,7 +71,7 @@ def test_a_cell_of_another_cluster_stays_as_it_was() -> None:
 
 def test_a_profile_pays_for_all_its_workers() -> None:
     record = ProfileRecord("p", Profile((CELL, Allocation(4, 64, 2))))
-    assert billed(WorkerHours(), [use_of(record)]) == 0
+    assert paid_for(record, WorkerHours()) == 0
     record.show(Profiled({CELL: 1.0}, 3600.0, 10.0))
-    assert billed(WorkerHours(), [use_of(record)]) == pytest.approx(4)
-    assert billed(NodeHours(), [use_of(record)]) == pytest.approx(2)
+    assert paid_for(record, WorkerHours()) == pytest.approx(4)
+    assert paid_for(record, NodeHours()) == pytest.approx(2)
