@@ -30,12 +30,14 @@ from raycosttune.errors import (
 
 if TYPE_CHECKING:
     from raycosttune.core.plan import NoPlan, Plan
+    from raycosttune.results.past_sweep import read_sweep
     from raycosttune.results.price_sheet import read_price_sheet
 else:
     _LATER = {
         "NoPlan": "raycosttune.core.plan",
         "Plan": "raycosttune.core.plan",
         "read_price_sheet": "raycosttune.results.price_sheet",
+        "read_sweep": "raycosttune.results.past_sweep",
     }
 
     def __getattr__(name: str) -> object:
@@ -78,4 +80,5 @@ __all__ = [
     "WorkerHours",
     "__version__",
     "read_price_sheet",
+    "read_sweep",
 ]

@@ -81,6 +81,7 @@ def test_the_public_names() -> None:
         "WorkerHours",
         "__version__",
         "read_price_sheet",
+        "read_sweep",
     ]
     for name in raycosttune.__all__:
         assert getattr(raycosttune, name) is not None

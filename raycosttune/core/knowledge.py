@@ -36,6 +36,7 @@ class Knowledge:
         digests: Sums the records up, kept from one moment to the next; fresh by default.
         profiles: Every profile, likewise.
         tally: What the records and profiles add up to; added up here by default.
+        earlier: What trials of an earlier sweep of the same job say; the tally has them.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Knowledge:
         digests: Digests | None = None,
         profiles: Sequence[ProfileRecord] = (),
         tally: Tally | None = None,
+        earlier: tuple[Digest, ...] = (),
     ) -> None:
         self.records = records
         self.space = space
         self.goal = goal
         self.cost = cost
         self.profiles = profiles
+        self.earlier = earlier
         self.limit = goal.deadline_seconds or math.inf
         self._digest = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
@@ -67,8 +70,8 @@ class Knowledge:
 
     @cached_property
     def digests(self) -> tuple[Digest, ...]:
-        """What each trial says; what they say together is in `tally`."""
-        return tuple(map(self._digest, self.records))
+        """What each trial says, earlier ones too; what they say together is in `tally`."""
+        return (*self.earlier, *map(self._digest, self.records))
 
     @property
     def live(self) -> tuple[Digest, ...]:

@@ -28,6 +28,7 @@ from raycosttune.core.limits import is_affordable, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
@@ -52,6 +53,7 @@ class Session(Book):
             target; afterwards as many run as pay for themselves, up to it where given.
         abilities: What whoever drives the session can do beyond starting and stopping runs.
         wishes: Configurations to run before the session chooses its own.
+        prior: What an earlier sweep showed, if anything.
         clock: Returns seconds that never fall.
 
     Raises:
@@ -70,12 +72,13 @@ class Session(Book):
         max_concurrent: int | None = None,
         abilities: Abilities | None = None,
         wishes: Sequence[Wish] = (),
+        prior: Prior | None = None,
         clock: Callable[[], float],
     ) -> None:
         check_named(goal)
         metric: CostMetric = cost if cost is not None else NodeHours()
         check_cost_metric(metric, space.cells)
-        super().__init__(space, goal, metric)
+        super().__init__(space, goal, metric, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self.learning_rate = learning_rate
@@ -174,7 +177,8 @@ class Session(Book):
         proposer = self._proposer
         if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
             proposer = NumberedRecipes()
-        copy = Session(self.space, self.goal, cost=self.cost, proposer=proposer, clock=clock)
+        where, cost, prior = (self.space, self.goal), self.cost, self.prior
+        copy = Session(*where, cost=cost, proposer=proposer, prior=prior, clock=clock)
         copy.max_concurrent, copy._abilities = self.max_concurrent, self._abilities
         copy._wishes = self._wishes
         copy.load_state(self.state())
