@@ -95,7 +95,7 @@ def read_journal(path: Path) -> list[Row]:
 
 def journal_of(path: Path | str) -> Path:
     """Returns the journal of a run's folder; a file is taken as the journal itself."""
-    path = Path(path).resolve()
+    path = Path(path).expanduser().resolve()
     return path / FOLDER / JOURNAL if path.is_dir() else path
 
 

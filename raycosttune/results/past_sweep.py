@@ -1,6 +1,6 @@
 """An earlier sweep, read from its journal: asked again under another cost, or used for another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,9 +8,10 @@ from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import measured_space, workers_per_node
-from raycosttune.core.observation import EndCause, Ended
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.prior import Prior
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.core.value import read_real
@@ -22,8 +23,9 @@ from raycosttune.errors import (
 )
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import merge_rows, read_run_reports
-from raycosttune.results.rows import Row, read_header, read_header_rate, read_header_space
+from raycosttune.results.rows import read_header, read_header_rate, read_header_space
 
+ANY = Space((1,), (1,))
 COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
 
 
@@ -38,8 +40,8 @@ class PastSweep:
         space: What it might choose; of an older journal, what it tried.
         learning_rate: How the learning rate followed the batch, if it did.
         samples: Samples of the job that it is used for over those of its own; see `scaled`.
-        rows: The rows of the journal.
-        lost: Rows of reports that Tune lost and the runs' own journals have, by trial.
+        records: Its trials.
+        profiles: Its profiles.
     """
 
     path: Path
@@ -48,8 +50,8 @@ class PastSweep:
     space: Space
     learning_rate: LearningRate | None
     samples: float = 1.0
-    rows: Sequence[Row] = field(default=(), repr=False)
-    lost: Mapping[str, Sequence[Row]] = field(default_factory=dict, repr=False)
+    records: tuple[TrialRecord, ...] = field(default=(), repr=False)
+    profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
 
     def session(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Session:
         """Returns a session that knows what the sweep measured.
@@ -77,10 +79,9 @@ class PastSweep:
             learning_rate=self.learning_rate,
             clock=lambda: 0.0,
         )
-        merge_rows(session, self.rows)
-        for trial_id, rows in self.lost.items():
-            for report in read_run_reports(rows, self.goal.metric or ""):
-                session.tell(trial_id, report)
+        for record in self.records:
+            session.adopt(replace(record, reports=list(record.reports)))
+        session.profiles.update({record.trial_id: replace(record) for record in self.profiles})
         return session
 
     def plan(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Plan | NoPlan:
@@ -115,14 +116,12 @@ class PastSweep:
             InvalidGoalError: If the goal is of another metric or mode.
         """
         self._goal_of(goal)
-        session, name = self.session(cost=NodeHours()), self.name
-        records = [
-            replace(record, trial_id=f"{name}/{record.trial_id}")
-            for record in session.records.values()
-        ]
-        for record in records:
-            record.take(Ended(EndCause.STOPPED, "its sweep broke off"))  # nothing where it has
-        return Prior(tuple(records), tuple(session.profiles.values()), self.samples)
+        name, broken_off = self.name, Ended(EndCause.STOPPED, "its sweep broke off")
+        records = tuple(
+            replace(record, trial_id=f"{name}/{record.trial_id}", ended=record.ended or broken_off)
+            for record in self.records
+        )
+        return Prior(records, self.profiles, self.samples)
 
     @property
     def name(self) -> str:
@@ -161,38 +160,38 @@ def read_sweep(path: Path | str) -> PastSweep:
         header = next((row for row in rows if row["row"] == "header"), {})
         goal, unit = read_header(header)
         space, rate = read_header_space(header), read_header_rate(header)
+        told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
     except (OSError, InvalidGoalError, InvalidStateError) as error:
         msg = f"the journal {journal} can't be read: {error}"
         raise InvalidStateError(msg) from error
-    asked = [row for row in rows if row["row"] == "asked"]
-    space = _tried(rows, journal) if space is None else space
-    return PastSweep(journal, goal, unit, space, rate, rows=rows, lost=_lost(journal, asked))
+    merge_rows(told, rows)
+    for trial_id in told.records:
+        for report in _own_reports(journal, trial_id, goal.metric or ""):
+            told.tell(trial_id, report)
+    records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
+    space = _tried(records, profiles, journal) if space is None else space
+    return PastSweep(journal, goal, unit, space, rate, records=records, profiles=profiles)
 
 
-def _tried(rows: Sequence[Row], journal: Path) -> Space:
-    """Returns the space of the cells that a journal names."""
-    probe = Session(ANY, Goal(target=0.0, metric="any", mode="max"), clock=lambda: 0.0)
-    merge_rows(probe, rows)
-    cells = {record.allocation for record in probe.records.values()}
-    cells |= {cell for record in probe.profiles.values() for cell in record.profile.cells}
+def _own_reports(journal: Path, trial_id: str, metric: str) -> list[Report]:
+    """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
+    try:
+        return read_run_reports(
+            read_journal(journal.parent / "trials" / f"{trial_id}.jsonl"), metric
+        )
+    except (InvalidStateError, OSError):
+        return []
+
+
+def _tried(
+    records: Sequence[TrialRecord], profiles: Sequence[ProfileRecord], journal: Path
+) -> Space:
+    """Returns the space of what was tried."""
+    cells = {record.allocation for record in records}
+    cells |= {cell for record in profiles for cell in record.profile.cells}
     try:
         pairs = {(cell.workers, cell.batch_size) for cell in cells}
         return measured_space(pairs, workers_per_node(cells))
     except (InvalidWorkloadError, ValueError) as error:
         msg = f"an earlier sweep must have trials on machines of one size: {error} @ {journal}"
         raise InvalidStateError(msg) from error
-
-
-ANY = Space((1,), (1,))
-
-
-def _lost(journal: Path, asked: Sequence[Row]) -> dict[str, list[Row]]:
-    """Reads what the runs wrote themselves; a journal of theirs that is damaged is left out."""
-    found: dict[str, list[Row]] = {}
-    for row in asked:
-        own = journal.parent / "trials" / f"{row.get('trial_id')}.jsonl"
-        try:
-            found[str(row.get("trial_id"))] = read_journal(own)
-        except (InvalidStateError, OSError):
-            continue
-    return found

@@ -197,4 +197,4 @@ def test_what_is_tried_on_machines_of_two_sizes_is_refused(tmp_path: Path) -> No
 def test_a_past_sweep_is_a_value(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, swept(), header_row(GOAL, "node-hours", SPACE)))
     assert isinstance(sweep, PastSweep)
-    assert "rows" not in repr(sweep)
+    assert "records" not in repr(sweep)
