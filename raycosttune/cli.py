@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError, WorkerHours
-from raycosttune.core.cost import CostMetric, check_cost_metric
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.figure import counted, described
 
 COSTS: dict[str, type[NodeHours | WorkerHours]] = {

@@ -54,12 +54,15 @@ def test_the_public_names() -> None:
     assert sorted(raycosttune.__all__) == [
         "Allocation",
         "CostMetric",
+        "Dollars",
+        "EnergyKWh",
         "Goal",
         "InvalidAdviceError",
         "InvalidCostError",
         "InvalidGoalError",
         "InvalidLoaderError",
         "InvalidModelError",
+        "InvalidPriceSheetError",
         "InvalidRebalanceError",
         "InvalidSpaceError",
         "InvalidStateError",
@@ -69,10 +72,16 @@ def test_the_public_names() -> None:
         "NoPlan",
         "NoPlanError",
         "NodeHours",
+        "NodePrice",
         "Plan",
+        "PowerUnknownError",
+        "PriceSheet",
         "RayCostTuneError",
+        "WeightedSum",
         "WorkerHours",
         "__version__",
+        "read_price_sheet",
+        "read_sweep",
     ]
     for name in raycosttune.__all__:
         assert getattr(raycosttune, name) is not None

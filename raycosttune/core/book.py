@@ -7,6 +7,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.held import present
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Observation, TrialRecord
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.space import Space
 
@@ -18,10 +19,13 @@ class Book:
         space: The legal cells.
         goal: Target and limits, with metric and mode set.
         cost: What a run costs.
+        prior: What an earlier sweep showed, if anything.
     """
 
-    def __init__(self, space: Space, goal: Goal, cost: CostMetric) -> None:
-        self.space, self.goal, self.cost = space, goal, cost
+    def __init__(
+        self, space: Space, goal: Goal, cost: CostMetric, prior: Prior | None = None
+    ) -> None:
+        self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
         self._known: Knowledge | None = None
         self._open({}, {}, {})
 
@@ -89,7 +93,7 @@ class Book:
     ) -> None:
         """Begins with these records, and why each trial was started, by its id."""
         self.records, self.profiles, self._why = records, profiles, why
-        self._archive = Archive(self.space, self.goal, self.cost)
+        self._archive = Archive(self.space, self.goal, self.cost, self.prior)
         self._forget()
 
     def _forget(self) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.book import Book
 from raycosttune.core.choice import Start, choose, crowd, nothing_left
-from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric
+from raycosttune.core.cost import CostMetric, NodeHours
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.decision import (
     Answer,
     Continue,
@@ -27,14 +28,14 @@ from raycosttune.core.limits import is_affordable, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
-from raycosttune.core.planner import Planner
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import Writer, session_from_data, session_to_data
-from raycosttune.core.stopping import decide
+from raycosttune.core.stopping import decide, decide_without_cost
 from raycosttune.core.wish import Wish
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
@@ -52,6 +53,7 @@ class Session(Book):
             target; afterwards as many run as pay for themselves, up to it where given.
         abilities: What whoever drives the session can do beyond starting and stopping runs.
         wishes: Configurations to run before the session chooses its own.
+        prior: What an earlier sweep showed, if anything.
         clock: Returns seconds that never fall.
 
     Raises:
@@ -70,12 +72,13 @@ class Session(Book):
         max_concurrent: int | None = None,
         abilities: Abilities | None = None,
         wishes: Sequence[Wish] = (),
+        prior: Prior | None = None,
         clock: Callable[[], float],
     ) -> None:
         check_named(goal)
         metric: CostMetric = cost if cost is not None else NodeHours()
         check_cost_metric(metric, space.cells)
-        super().__init__(space, goal, metric)
+        super().__init__(space, goal, metric, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self.learning_rate = learning_rate
@@ -92,11 +95,6 @@ class Session(Book):
         if self._moment is None or self._moment.known is not self.known:
             self._moment = Moment(self.known, self._proposer, self._abilities, self._wishes)
         return self._moment
-
-    @property
-    def planner(self) -> Planner | None:
-        """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        return self.moment.planner
 
     @property
     def elapsed_seconds(self) -> float:
@@ -134,7 +132,7 @@ class Session(Book):
         if self.live and (reason := crowd(self.known, self.max_concurrent)):
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
-            self.profiles[trial_id] = ProfileRecord(trial_id, profile)
+            self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=self.elapsed_seconds)
             self._forget()
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
@@ -152,11 +150,11 @@ class Session(Book):
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = decide(self.known, record, self.planner)
+            decision = decide(self.known, record, self.moment.planner)
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
-            return Continue()  # what runs is paid for: let it reach the target
+            return decide_without_cost(self.known, record, self.elapsed_seconds)
         return decision
 
     def plan(self) -> Plan | NoPlan:
@@ -179,7 +177,8 @@ class Session(Book):
         proposer = self._proposer
         if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
             proposer = NumberedRecipes()
-        copy = Session(self.space, self.goal, cost=self.cost, proposer=proposer, clock=clock)
+        where, cost, prior = (self.space, self.goal), self.cost, self.prior
+        copy = Session(*where, cost=cost, proposer=proposer, prior=prior, clock=clock)
         copy.max_concurrent, copy._abilities = self.max_concurrent, self._abilities
         copy._wishes = self._wishes
         copy.load_state(self.state())
@@ -187,9 +186,12 @@ class Session(Book):
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
+        plan = self.plan()
+        if math.isnan(plan.spent):  # the cost metric fails
+            return str(plan)
         over = self._limit() or self.moment.lost
         ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
-        return explain(self.known, self._why, ahead or nothing_left(self.known), self.plan())
+        return explain(self.known, self._why, ahead or nothing_left(self.known), plan)
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""
@@ -212,7 +214,8 @@ class Session(Book):
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
-        record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
+        turn, since = len(self.records), self.elapsed_seconds
+        record = TrialRecord(trial_id, cell, start.recipe, turn, started=since)
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
         self._forget()

@@ -4,15 +4,18 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal, space |
+| header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 
-[more] are `workers` and `noise_scale`, which older journals lack.
+[space] is the search space as Tune has it, [cells] the rules for workers and batches, and
+[learning_rate] how the rate follows the batch, null for none; older journals lack them.
+
+[more] are `workers` and `noise_scale`, which older journals lack, as they do [started].
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -36,9 +39,10 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
-from raycosttune.core.space import Allocation
+from raycosttune.core.space import Allocation, Space
 from raycosttune.core.state import read_ended, read_report, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
@@ -48,9 +52,18 @@ ELAPSED = "elapsed_seconds"
 Row = dict[str, Any]
 
 
-def header_row(goal: Goal, unit: str) -> Row:
+def header_row(
+    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
+) -> Row:
     """Returns the row that opens a journal."""
-    return {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
+    return {
+        "row": "header",
+        "version": VERSION,
+        "unit": unit,
+        "goal": asdict(goal),
+        "cells": None if space is None else asdict(space),
+        "learning_rate": None if rate is None else asdict(rate),
+    }
 
 
 def run_header_row(trial_id: str) -> Row:
@@ -91,6 +104,7 @@ def asked_row(record: TrialRecord) -> Row:
         "nodes": record.allocation.nodes,
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
+        "started": record.started,
     }
 
 
@@ -99,6 +113,7 @@ def profile_row(record: ProfileRecord) -> Row:
     return {
         "row": "profile",
         "trial_id": record.trial_id,
+        "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
         "cells": [asdict(cell) for cell in record.profile.cells],
@@ -196,6 +211,36 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     known = {item.name for item in fields(Goal)}
     kept = {key: value for key, value in goal.items() if key in known}
     return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def read_header_space(row: Mapping[str, Any]) -> Space | None:
+    """Returns the space of a header, None where an older journal has none.
+
+    Raises:
+        InvalidStateError: If it can't be read.
+    """
+    data = row.get("cells")
+    try:
+        if data is None:
+            return None
+        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
+        return Space(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
+    """Returns how the learning rate follows the batch by a header; raises as its space does."""
+    data = row.get("learning_rate")
+    try:
+        if data is None:
+            return None
+        keys = (item.name for item in fields(LearningRate))
+        return LearningRate(**{key: data[key] for key in keys if key in data})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
 
 
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:

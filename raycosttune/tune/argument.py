@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.value import read_count, read_name, read_whole
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
+from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.setup import Setup
 
 Rule = tuple[Callable[[Any], bool], str, str]
@@ -44,6 +45,11 @@ RULES: dict[str, Rule] = {
         lambda value: value is None or callable(value),
         "be a function from a seed to an Optuna sampler",
         "Write lambda seed: TPESampler(seed=seed).",
+    ),
+    "known": (
+        lambda value: value is None or isinstance(value, PastSweep),
+        "be an earlier sweep",
+        "Write raycosttune.read_sweep(path).",
     ),
     "max_concurrent": LIMIT,
     "seed": (

@@ -190,7 +190,8 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
 
 
 def _everything(session: Session, about: Row) -> Iterator[Row]:
-    yield {**header_row(session.goal, session.cost.unit), **about}
+    header = header_row(session.goal, session.cost.unit, session.space, session.learning_rate)
+    yield {**header, **about}
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:

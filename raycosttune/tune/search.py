@@ -12,6 +12,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.profile import Profile
 from raycosttune.proposal.optuna import SamplerFactory
+from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
 from raycosttune.tune.convert import (
@@ -62,6 +63,8 @@ class CostAwareSearch(Teller, Searcher):
             pays; only with `torch_trainable`. Each such start is one of Tune's trials.
         points_to_evaluate: Configs to run before the search chooses its own, as the space
             nests them, whole or in part; the search fills in what one leaves open.
+        known: An earlier sweep of the same model, by raycosttune.read_sweep: what it measured
+            counts here and is paid for no more.
 
     Raises:
         InvalidGoalError, InvalidCostError, InvalidSpaceError: If an argument breaks its rule.
@@ -87,6 +90,7 @@ class CostAwareSearch(Teller, Searcher):
         seed: int = 0,
         profile: bool = False,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        known: PastSweep | None = None,
     ) -> None:
         super().__init__()
         self._setup = Setup(
@@ -103,6 +107,7 @@ class CostAwareSearch(Teller, Searcher):
             seed=seed,
             profile=profile,
             points=() if points_to_evaluate is None else points_to_evaluate,
+            known=known,
         )
         check_arguments(
             goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key

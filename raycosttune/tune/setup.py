@@ -22,6 +22,7 @@ from raycosttune.core.space import Space
 from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
+from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.capacity import (
     cluster_nodes,
     most_workers,
@@ -60,6 +61,7 @@ class Setup:
     seed: int = 0
     profile: bool = False
     points: Sequence[Mapping[str, Any]] = ()
+    known: PastSweep | None = None
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
     awaited: int = 0
 
@@ -69,7 +71,7 @@ class Setup:
         Raises:
             InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
                 domain of numbers, or a point lies outside the space.
-            InvalidGoalError: If metric or mode is missing.
+            InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
         distributions = read_distributions(params.domains)
@@ -84,6 +86,7 @@ class Setup:
             max_concurrent=self.max_concurrent,
             abilities=Abilities(profile=self.profile),
             wishes=read_points(self.points, params, distributions),
+            prior=None if self.known is None else self.known.prior(goal),
             clock=time.monotonic,
         )
 
