@@ -1,4 +1,5 @@
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ class Looks:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *cpus: float) -> None:
         self.cpus, self.now = cpus, 0.0
         monkeypatch.setattr(module, "nodes_left", lambda: [{"CPU": cpu} for cpu in self.cpus])
-        monkeypatch.setattr(module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
 
     def later(self, *cpus: float) -> None:
         self.cpus = cpus

@@ -1,5 +1,6 @@
 """Sweeps on a real local Ray, as small as they get."""
 
+import importlib
 import logging
 import os
 import subprocess
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 import ray
-from ray import tune
+from ray import cloudpickle, tune
 
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
@@ -209,6 +210,21 @@ def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Pa
     assert record.ended.cause is EndCause.REACHED
     assert record.reports[0].startup_seconds > 0
     assert all(0.2 <= report.training_seconds < 60 for report in record.reports)
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_mixed_sizes_with_groups_that_tune_does_not_see_all_get_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each trial takes a placement group of its own, and some are stopped and leave theirs."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    admission = importlib.import_module("admission")
+    cloudpickle.register_pickle_by_value(admission)  # the workers don't have that folder
+    figures = admission.run(trials=5, seed=1, cpus=2)
+    assert figures["asked"] == figures["ended"] == 5
+    assert {1, 2} == set(figures["sizes"])
+    assert figures["most_promised"] == 2
+    assert figures["groups_left"] == 0
 
 
 @pytest.mark.usefixtures("_ray_of_two_workers")
