@@ -62,6 +62,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
         self._caps: dict[str, int] = {}
         self._nodes = 1
         self._requested_at: float | None = None
+        self._held_since = 0.0
         self._paid_seconds = 0.0
         self._group: Any = None
 
@@ -96,7 +97,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
     def before_worker_group_start(self, worker_group_context: object) -> None:
         """See ray.train's WorkerGroupCallback."""
         del worker_group_context
-        self._requested_at = time.time()
+        self._requested_at, self._held_since = time.time(), time.monotonic()
 
     def before_init_train_context(self, workers: list[Any]) -> dict[str, list[Any]]:
         """See ray.train's ExecutionGroupCallback."""
@@ -115,7 +116,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
         del worker_group
         self._group = None
         if self._requested_at is not None:
-            self._paid_seconds += time.time() - self._requested_at
+            self._paid_seconds += time.monotonic() - self._held_since
             self._requested_at = None
 
     def after_init_train_context(self) -> None:

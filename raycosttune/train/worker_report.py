@@ -36,7 +36,7 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
     def __init__(self, cost: CostMetric, nodes: int) -> None:
         self._cost = cost
         self._nodes = nodes
-        self._began = time.time()
+        self._began_at, self._began = time.time(), time.monotonic()
 
     def report(
         self,
@@ -72,8 +72,9 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
 
     def _paid(self, workers: int, batch_size: int) -> Metrics:
         settings = installed()
-        began = self._began if settings.requested_at is None else settings.requested_at
-        seconds = settings.paid_seconds + max(time.time() - began, 0.0)
+        asked_at = self._began_at if settings.requested_at is None else settings.requested_at
+        before = settings.paid_seconds + max(self._began_at - asked_at, 0.0)
+        seconds = before + time.monotonic() - self._began  # a clock that is set changes no cost
         held = Allocation(workers, batch_size, self._nodes)
         return {
             keys.COST: checked_cost(self._cost, held, seconds),

@@ -1,5 +1,6 @@
 import logging
 import pickle
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -92,11 +93,30 @@ def test_it_installs_its_policy_on_the_workers() -> None:
 def test_seconds_of_earlier_starts_are_paid_too() -> None:
     callback = RebalanceCallback()
     started(callback, "a")
-    callback._requested_at = 0.0  # 1970
+    callback._held_since -= 1e9
     callback.before_worker_group_shutdown(None)
     callback.before_worker_group_shutdown(None)
     started(callback, "a")
-    assert installed().paid_seconds > 1e9
+    assert installed().paid_seconds >= 1e9
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+def test_a_clock_that_is_set_in_mid_run_changes_no_cost(
+    monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(
+        train_fn_utils.DistributedTrainFnUtils, "report", lambda *given, **_: told.append(given[1])
+    )
+    callback = RebalanceCallback(cost=NodeHours())
+    started(callback, "a", "b")
+    CURRENT.rebalancer = adjusted()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + jump)
+    train_fn_utils.get_train_fn_utils().report({"loss": 1.0})
+    callback.before_worker_group_shutdown(None)
+    assert 0 <= told[0][keys.COST] * 3600 < 60
+    assert 0 <= callback._paid_seconds < 60
 
 
 def test_reports_carry_what_was_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
