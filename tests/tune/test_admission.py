@@ -3,6 +3,8 @@ import time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.decision import Answer, Finished, Run, Wait
@@ -152,3 +154,36 @@ def test_a_large_trial_is_not_starved_by_small_ones(monkeypatch: pytest.MonkeyPa
     large = admission.ask(session, "b", CPU)
     assert isinstance(large, Run)
     assert large.allocation.workers == 4
+
+
+@given(
+    workers=st.sets(st.integers(1, 6), min_size=1, max_size=4),
+    room=st.integers(1, 6),
+    ends=st.lists(st.integers(0, 99), min_size=80, max_size=80),
+)
+@settings(max_examples=25)
+def test_trials_of_any_sizes_all_come_to_their_end(
+    workers: set[int], room: int, ends: list[int]
+) -> None:
+    """Whatever the mix and the order of the ends: nothing is promised twice, and nothing hangs."""
+    goal = Goal(metric="accuracy", mode="max", target=0.9)
+    grid = tuple(sorted(count for count in workers if count <= room)) or (1,)
+    space = Space(grid, (60, 120, 240), max_workers=room)
+    session = Session(space, goal, max_concurrent=9, clock=lambda: 0.0)
+    with pytest.MonkeyPatch.context() as patch:
+        Looks(patch, float(room))
+        admission = Admission()
+        for turn, end in enumerate(ends):
+            answer = admission.ask(session, f"t{turn}", CPU)
+            assert session.committed_workers <= room
+            if isinstance(answer, Finished):
+                break
+            if isinstance(answer, Wait):
+                live = session.live
+                assert live, answer.why
+                trial = live[end % len(live)].trial_id
+                session.tell(trial, Report(1.0, end / 100, 1.0))
+                session.tell(trial, Ended(EndCause.FINISHED))
+        else:
+            pytest.fail("the sweep goes on and on")
+    assert session.records

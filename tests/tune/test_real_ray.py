@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import ray
 from ray import cloudpickle, tune
+from ray.train.torch import TorchConfig
 
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
@@ -210,6 +211,39 @@ def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Pa
     assert record.ended.cause is EndCause.REACHED
     assert record.reports[0].startup_seconds > 0
     assert all(0.2 <= report.training_seconds < 60 for report in record.reports)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_a_collective_that_hangs_ends_its_trial_after_the_timeout_and_the_workers_are_free(
+    tmp_path: Path,
+) -> None:
+    def loop(_: dict[str, Any]) -> None:
+        import ray.train  # noqa: PLC0415 - the loop runs in another process
+        import torch  # noqa: PLC0415 - as above
+
+        ray.train.report({"accuracy": 0.1, "epoch": 1})
+        if ray.train.get_context().get_world_rank() == 0:
+            torch.distributed.barrier()
+        time.sleep(600)  # the other worker never comes
+
+    search = make_search(Goal(metric="accuracy", mode="max", target=0.5))
+    tune.run(
+        torch_trainable(loop, torch_config=TorchConfig(timeout_s=8)),
+        config={"num_workers": 2, "batch_size": 64},
+        search_alg=search,
+        scheduler=CostAwareScheduler(),
+        num_samples=1,
+        storage_path=str(tmp_path),
+        verbose=0,
+        raise_on_failed_trial=False,
+    )
+    (record,) = search.session.records.values()
+    assert [report.epoch for report in record.reports] == [1.0]
+    assert record.ended is not None
+    assert record.ended.cause is EndCause.FAILED
+    assert 8 <= record.ended.seconds < 200
+    wait_for_two_workers()
 
 
 @pytest.mark.usefixtures("_ray_of_two_workers")
