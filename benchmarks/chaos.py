@@ -6,8 +6,8 @@ started again with `Tuner.restore`. A dead head takes the cluster along, and a n
 Every third round runs Ray Train, the others plain functions. Checked in every round, by the
 journal and by a log that the trials write themselves:
 
-* no trial that was asked for is lost: each has an end in the journal and in the search's own
-  records, and none that had ended has changed since (`lost_trials`);
+* no trial that was asked for is lost, once Tune has made its first snapshot: each has an end in
+  the journal and in the search's own records, and none that had ended has changed (`lost_trials`);
 * no trial that the journal had as ended works again (`repeated_trials`);
 * once the sweep is over no placement group is left, and no process that is still at work, nor
   any at all once the cluster is gone (`leaked_placement_groups`, `leaked_processes`);

@@ -61,6 +61,7 @@ class Chaos:
         self._driver: subprocess.Popen[bytes] | None = None
         self._seen: dict[str, TrialRecord] = {}
         self._asked: set[str] = set()
+        self._has_begun = False
         self._starts = 0
 
     def __enter__(self) -> Self:
@@ -80,7 +81,7 @@ class Chaos:
         while self._sweep.result() is None and not one.trouble:
             self._look()
             now = time.monotonic()
-            if not self._asked and not is_early:
+            if not self._has_begun and not is_early:
                 due += 0.05  # from the first trial on, mostly
             elif now >= due and len(one.kills) < kills and self._kill():
                 one.kills.append(round(now - begun, 1))
@@ -154,7 +155,9 @@ class Chaos:
         self._round.repeated += sorted(again)
         self._starts = len(started)
         records = self._sweep.records()
-        self._asked |= set(records)
+        self._has_begun |= bool(records)
+        if self._sweep.is_restorable():  # before that Tune has kept nothing, and begins anew
+            self._asked |= set(records)
         for name, record in records.items():
             if not record.is_live:
                 self._seen.setdefault(name, record)
