@@ -9,6 +9,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import measured_space, workers_per_node
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import ProfileRecord
@@ -91,6 +92,12 @@ class PastSweep:
     def explain(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> str:
         """Says what the sweep shows under another cost or goal; raises as `session` does."""
         return self.session(cost=cost, goal=goal).explain()
+
+    def pareto(
+        self, *, cost: CostMetric | None = None, goal: Goal | None = None
+    ) -> tuple[Tradeoff, ...]:
+        """Returns what no choice beats under another cost or goal; raises as `session` does."""
+        return self.session(cost=cost, goal=goal).pareto()
 
     def scaled(self, samples: float) -> "PastSweep":
         """Returns what the sweep says of the same model on another amount of data.

@@ -75,6 +75,7 @@ def test_a_sweep_read_again_has_its_plan(tmp_path: Path) -> None:
     plan, known = sweep.plan(), session.plan()
     assert plan == known
     assert str(plan) in sweep.explain()
+    assert sweep.pareto() == session.pareto()
     assert read_sweep(tmp_path / "RUN" / "raycosttune" / "journal.jsonl") == sweep
 
 
