@@ -134,8 +134,9 @@ def _nearer(known: Knowledge) -> Iterable[tuple[int, str, float, float]]:
     found: dict[tuple[int, str, float], float] = {}
     for digest in known.digests:
         nearest = math.inf
+        allowed = {report.epoch for report in digest.record.run if known.goal.allows(report)}
         for epoch, gap in digest.gaps:
-            if 0 < gap < nearest:
+            if 0 < gap < nearest and epoch in allowed:
                 nearest = gap
                 key = digest.record.allocation.batch_size, digest.recipe, epoch
                 found[key] = max(gap, found.get(key, 0.0))  # repeats count as the worse one

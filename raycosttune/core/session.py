@@ -78,7 +78,8 @@ class Session(Book):
     ) -> None:
         check_named(goal)
         metric: CostMetric = cost if cost is not None else NodeHours()
-        check_cost_metric(metric, space.cells)
+        for each in (metric, *(budget.cost for budget in goal.budgets)):
+            check_cost_metric(each, space.cells)
         super().__init__(space, goal, metric, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()

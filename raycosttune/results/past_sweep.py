@@ -173,19 +173,18 @@ def read_sweep(path: Path | str) -> PastSweep:
         raise InvalidStateError(msg) from error
     merge_rows(told, rows)
     for trial_id in told.records:
-        for report in _own_reports(journal, trial_id, goal.metric or ""):
+        for report in _own_reports(journal, trial_id, goal):
             told.tell(trial_id, report)
     records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
     space = _tried(records, profiles, journal) if space is None else space
     return PastSweep(journal, goal, unit, space, rate, records=records, profiles=profiles)
 
 
-def _own_reports(journal: Path, trial_id: str, metric: str) -> list[Report]:
+def _own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
     """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
+    own = journal.parent / "trials" / f"{trial_id}.jsonl"
     try:
-        return read_run_reports(
-            read_journal(journal.parent / "trials" / f"{trial_id}.jsonl"), metric
-        )
+        return read_run_reports(read_journal(own), goal.metric or "", goal)
     except (InvalidStateError, OSError):
         return []
 
