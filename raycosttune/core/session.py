@@ -166,7 +166,7 @@ class Session:
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
             self.profiles[trial_id] = ProfileRecord(trial_id, profile)
-            self._forget()
+            self._moment = None
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
         return self._start(trial_id, answer) if isinstance(answer, Start) else answer
@@ -187,7 +187,7 @@ class Session:
         record = self.records.get(trial_id) or self.profiles.get(trial_id)
         is_new = record is not None and record.take(observation)
         if is_new:
-            self._forget()
+            self._moment = None
         return is_new
 
     def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
@@ -195,7 +195,7 @@ class Session:
         record = self.profiles.get(trial_id)
         is_new = record is not None and record.show(profiled)
         if is_new:
-            self._forget()
+            self._moment = None
         return is_new
 
     def decide(self, trial_id: str) -> Decision:
@@ -236,11 +236,15 @@ class Session:
         copy.load_state(self.state())
         return copy
 
+    @property
+    def ahead(self) -> Experiment | Profile | str:
+        """The run or profile that comes next, or why none does."""
+        what = self._limit() or self.moment.lost or self._due_profile(None)
+        return what or next(iter(self._choices()), nothing_left(self.known))
+
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        over = self._limit() or self.moment.lost
-        ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
-        return explain(self.known, self._why, ahead or nothing_left(self.known), self.plan())
+        return explain(self.known, self._why, self.ahead, self.plan())
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""
@@ -257,20 +261,20 @@ class Session:
         self.records, self.profiles, self._why = read.records, read.profiles, read.why
         self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
         self._archive = Archive(self.space, self.goal, self.cost)
-        self._forget()
+        self._moment = None
 
     def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
         """Takes in a trial that a journal knows and this session does not."""
         self.records.setdefault(record.trial_id, record)
         self._why.setdefault(record.trial_id, why)
-        self._forget()
+        self._moment = None
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
         record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
-        self._forget()
+        self._moment = None
         return run
 
     def _run(self, record: TrialRecord, why: str) -> Run:
@@ -278,9 +282,6 @@ class Session:
         if self._learning_rate is not None:
             recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
-
-    def _forget(self) -> None:
-        self._moment = None
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:
         if self.live:

@@ -4,15 +4,17 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal |
+| header | version, unit, goal, [space] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
 | profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
+| over | why |
 
-[more] are `workers` and `noise_scale`, which older journals lack.
+[more] are `workers` and `noise_scale`, which older journals lack, as they lack [space], [why],
+`over`, which says that the search has ended, and `at`, the Unix time at which a row was written.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -22,7 +24,8 @@ timed; its `epoch_seconds` is null. A run's own journal holds its `profiled` too
 is the id that every other row goes by.
 
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
-number by its path joined with "/", in place of `value`: a run doesn't know the goal.
+number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
+the reported lists of numbers likewise.
 
 `batch_size` is the global batch; `recipe` holds the hyperparameters as proposed, before any
 learning-rate rule; `value` is null where the metric was missing or not a number. A reader
@@ -36,18 +39,30 @@ from typing import Any
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
-from raycosttune.core.space import Allocation
+from raycosttune.core.space import Allocation, Space
 from raycosttune.core.state import read_ended, read_report, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
-from raycosttune.errors import InvalidStateError
+from raycosttune.errors import InvalidSpaceError, InvalidStateError
 
 VERSION = 1
+LONGEST_LIST = 4096  # one number a worker; whole data sets stay out of the journal
 Row = dict[str, Any]
 
 
-def header_row(goal: Goal, unit: str) -> Row:
+def header_row(goal: Goal, unit: str, space: Space | None = None) -> Row:
     """Returns the row that opens a journal."""
-    return {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
+    row = {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
+    return row if space is None else {**row, "space": asdict(space)}
+
+
+def over_row(why: str) -> Row:
+    """Returns the row of a search that has ended."""
+    return {"row": "over", "why": why}
+
+
+def stamped(row: Row, at: float) -> Row:
+    """Returns a row with the Unix time at which it is written."""
+    return {**row, "at": at}
 
 
 def run_header_row(trial_id: str) -> Row:
@@ -65,7 +80,8 @@ def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) ->
     """
     row = observation_row(trial_id, report)
     del row["value"]
-    return {**row, "metrics": dict(_numbers(metrics))}
+    lists = dict(_lists(metrics))
+    return {**row, "metrics": dict(_numbers(metrics)), **({"lists": lists} if lists else {})}
 
 
 def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
@@ -78,9 +94,9 @@ def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
     return read_report({**row, "value": checked(row, "metrics", read_mapping).get(metric)})
 
 
-def asked_row(record: TrialRecord) -> Row:
-    """Returns the row of a trial that was asked for."""
-    return {
+def asked_row(record: TrialRecord, why: str = "") -> Row:
+    """Returns the row of a trial that was asked for, and why it was."""
+    row = {
         "row": "asked",
         "trial_id": record.trial_id,
         "workers": record.allocation.workers,
@@ -89,6 +105,7 @@ def asked_row(record: TrialRecord) -> Row:
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
     }
+    return {**row, "why": why} if why else row
 
 
 def profile_row(record: ProfileRecord) -> Row:
@@ -195,6 +212,18 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     return Goal(**kept), unit if isinstance(unit, str) else None
 
 
+def read_header_space(row: Mapping[str, Any]) -> Space | None:
+    """Returns the legal cells that a header names, None where it names none that can be read."""
+    space = row.get("space")
+    if not isinstance(space, Mapping):
+        return None
+    known = {item.name for item in fields(Space)}
+    try:
+        return Space(**{key: value for key, value in space.items() if key in known})
+    except (InvalidSpaceError, TypeError):
+        return None
+
+
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:
     try:
         return profile_from_data(row)
@@ -209,3 +238,13 @@ def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str
             yield from _numbers(value, f"{parent}{key}/")
         elif (number := read_number(value)) is not None:
             yield f"{parent}{key}", number
+
+
+def _lists(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, list[float]]]:
+    for key, value in metrics.items():
+        if isinstance(value, Mapping):
+            yield from _lists(value, f"{parent}{key}/")
+        elif isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
+            numbers = [number for item in value if (number := read_number(item)) is not None]
+            if len(numbers) == len(value):
+                yield f"{parent}{key}", numbers

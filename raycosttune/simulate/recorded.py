@@ -87,7 +87,7 @@ class RecordedWorkload(TableWorkload):
             msg = "a trial must have reported the metric and its time, none did"
             raise InvalidWorkloadError(msg)
         pairs = {(cell.workers, cell.batch_size) for cell in times}
-        space = measured_space(pairs, _workers_per_node(times))
+        space = measured_space(pairs, workers_per_node(times))
         epochs = {cell: statistics.median(times[cell]) for cell in space.cells}
         return cls(
             name=name,
@@ -127,7 +127,7 @@ def journal_of(path: Path | str) -> Path:
     return path / FOLDER / JOURNAL if path.is_dir() else path
 
 
-def _workers_per_node(cells: Collection[Allocation]) -> int:
+def workers_per_node(cells: Collection[Allocation]) -> int:
     """Returns a size of machines that gives every cell the nodes it had."""
     for size in range(max(cell.workers for cell in cells), 0, -1):
         if all(math.ceil(cell.workers / size) == cell.nodes for cell in cells):

@@ -1,9 +1,11 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from raycosttune.core.decision import Run
 from raycosttune.core.figure import counted
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
@@ -22,10 +24,12 @@ from raycosttune.results.rows import (
     failed_cells,
     header_row,
     observation_row,
+    over_row,
     profile_row,
     profiled_row,
     read_profiled,
     renamed_row,
+    stamped,
 )
 from raycosttune.train.keys import FOLDER
 
@@ -98,19 +102,23 @@ class Ledger:
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for, or a profile."""
         if trial_id in session.profiles:
-            self._journal.append(profile_row(session.profiles[trial_id]))
+            self._write(profile_row(session.profiles[trial_id]))
         else:
-            self._journal.append(asked_row(session.records[trial_id]))
+            self._write(asked_row(session.records[trial_id], _why(session, trial_id)))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
-        self._journal.append(renamed_row(trial_id, record_id))
+        self._write(renamed_row(trial_id, record_id))
+
+    def over(self, why: str) -> None:
+        """Writes that the search has ended."""
+        self._write(over_row(why))
 
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
         """Tells the session, and writes what is new to it."""
         is_new = session.tell(trial_id, observation)
         if is_new:
-            self._journal.append(observation_row(trial_id, observation.cleaned()))
+            self._write(observation_row(trial_id, observation.cleaned()))
         return is_new
 
     def tell_profile(self, session: Session, trial_id: str, row: Row) -> bool:
@@ -133,7 +141,7 @@ class Ledger:
             return self.tell(session, trial_id, Ended(EndCause.FAILED, reason, shown.seconds))
         is_new = session.tell_profile(trial_id, shown)
         if is_new:
-            self._journal.append({**row, "trial_id": trial_id})
+            self._write({**row, "trial_id": trial_id})
             for cell in failed:
                 logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
@@ -145,6 +153,9 @@ class Ledger:
     def run_profile(self, trial_id: str) -> Row | None:
         """Reads the result that a profile wrote itself, None where it has none."""
         return read_run_profile(self._run_rows(trial_id))
+
+    def _write(self, row: Row) -> None:
+        self._journal.append(stamped(row, time.time()))
 
     def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:
@@ -166,6 +177,11 @@ def run_journal(experiment: Path, trial_id: str) -> Path:
     return experiment / FOLDER / "trials" / f"{trial_id}.jsonl"
 
 
+def _why(session: Session, trial_id: str) -> str:
+    answer = session.ask(trial_id)  # the same again for a known trial
+    return answer.why if isinstance(answer, Run) else ""
+
+
 def _read_or_keep_aside(path: Path) -> list[Row]:
     try:
         return read_journal(path)
@@ -181,7 +197,7 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
 
 
 def _everything(session: Session) -> Iterator[Row]:
-    yield header_row(session.goal, session.cost.unit)
+    yield stamped(header_row(session.goal, session.cost.unit, session.space), time.time())
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:
@@ -189,7 +205,7 @@ def _everything(session: Session) -> Iterator[Row]:
         if profile.ended is not None:
             yield observation_row(profile.trial_id, profile.ended)
     for record in session.records.values():
-        yield asked_row(record)
+        yield asked_row(record, _why(session, record.trial_id))
         for report in record.reports:
             yield observation_row(record.trial_id, report)
         if record.ended is not None:
