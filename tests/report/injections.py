@@ -39,3 +39,14 @@ def injected(folder: Path, text: str) -> Path:
     sweep.trial(f"{text}2", (1, 64), [0.3], Ended(EndCause.FAILED, text), recipe={text: 0.1})
     sweep.trial(f"{text}3", (1, 32), [0.3], recipe={"lr": text})
     return folder
+
+
+def all_injected(folder: Path) -> Path:
+    """Writes one sweep in which each trial is named and described by another text."""
+    goal = Goal(metric=" ".join(CORPUS[:5]), mode="max", target=0.9, deadline_seconds=100)
+    sweep = Writer(folder, goal)
+    for number, text in enumerate(CORPUS):
+        end = Ended(EndCause.REACHED if number % 2 else EndCause.FAILED, text)
+        values: list[float | None] = [0.5, 0.8, 0.92 if number % 2 else 0.7]
+        sweep.trial(f"{number} {text}", (2, 32), values, end, recipe={text: text})
+    return folder

@@ -32,12 +32,12 @@
       if (trace.hoverinfo === "skip") return;
       const told = trace.hovertext || trace.text;
       if (trace.type === "heatmap") {
-        told.forEach((row, y) => row.forEach((text, x) => found.push([curve, [y, x], text])));
+        told.forEach((row, y) => row.forEach((text, x) => found.push([{ curveNumber: curve, xval: x, yval: y }, text])));
         return;
       }
       Array.from(trace.x || []).forEach((x, k) => {
         const text = Array.isArray(told) ? told[k] : `${trace.name || ""} ${x}, ${trace.y[k]}`;
-        if (x !== null && text) found.push([curve, k, text]);
+        if (x !== null && text) found.push([{ curveNumber: curve, pointNumber: k }, text]);
       });
     });
     return found;
@@ -54,10 +54,10 @@
       points = points || stops(plot);
       if (!points.length) return;
       at = (at + step + points.length) % points.length;
-      const [curveNumber, pointNumber, text] = points[at];
-      const trace = plot.data[curveNumber];
+      const [point, text] = points[at];
+      const trace = plot.data[point.curveNumber];
       const subplot = `${(trace.xaxis || "x")}${(trace.yaxis || "y")}`;
-      Plotly.Fx.hover(plot, [{ curveNumber, pointNumber }], subplot);
+      Plotly.Fx.hover(plot, [point], subplot);
       spoken.textContent = words(text);
     });
     plot.addEventListener("blur", () => Plotly.Fx.unhover(plot));
