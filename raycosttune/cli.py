@@ -13,6 +13,7 @@ from raycosttune.commands.explain import explain_command
 from raycosttune.commands.options import SWEEP_S_OWN, cost_of
 from raycosttune.commands.plan import plan_command
 from raycosttune.commands.report import report_command
+from raycosttune.commands.watch import watch_command
 from raycosttune.core.figure import counted, described
 
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
@@ -30,7 +31,7 @@ def main() -> None:
     """Finds the workers and the batch that train to a target for the least cost."""
 
 
-for command in (explain_command, plan_command, report_command):
+for command in (explain_command, plan_command, report_command, watch_command):
     main.add_command(command)
 
 

@@ -1,7 +1,14 @@
 """Ray Tune's side of raycosttune: the search, the scheduler and the trainables."""
 
+from raycosttune.tune.progress import Progress
 from raycosttune.tune.scheduler import CostAwareScheduler
 from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.trainable import function_trainable, torch_trainable
 
-__all__ = ["CostAwareScheduler", "CostAwareSearch", "function_trainable", "torch_trainable"]
+__all__ = [
+    "CostAwareScheduler",
+    "CostAwareSearch",
+    "Progress",
+    "function_trainable",
+    "torch_trainable",
+]

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from raycosttune.core.decision import Run
 from raycosttune.core.figure import counted
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
@@ -17,6 +16,7 @@ from raycosttune.results.replay import (
     read_names,
     read_run_profile,
     read_run_reports,
+    why_started,
 )
 from raycosttune.results.rows import (
     Row,
@@ -104,7 +104,7 @@ class Ledger:
         if trial_id in session.profiles:
             self._write(profile_row(session.profiles[trial_id]))
         else:
-            self._write(asked_row(session.records[trial_id], _why(session, trial_id)))
+            self._write(asked_row(session.records[trial_id], why_started(session, trial_id)))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
@@ -177,11 +177,6 @@ def run_journal(experiment: Path, trial_id: str) -> Path:
     return experiment / FOLDER / "trials" / f"{trial_id}.jsonl"
 
 
-def _why(session: Session, trial_id: str) -> str:
-    answer = session.ask(trial_id)  # the same again for a known trial
-    return answer.why if isinstance(answer, Run) else ""
-
-
 def _read_or_keep_aside(path: Path) -> list[Row]:
     try:
         return read_journal(path)
@@ -205,7 +200,7 @@ def _everything(session: Session) -> Iterator[Row]:
         if profile.ended is not None:
             yield observation_row(profile.trial_id, profile.ended)
     for record in session.records.values():
-        yield asked_row(record, _why(session, record.trial_id))
+        yield asked_row(record, why_started(session, record.trial_id))
         for report in record.reports:
             yield observation_row(record.trial_id, report)
         if record.ended is not None:

@@ -1,4 +1,5 @@
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -6,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from raycosttune.cli import main
 from tests.report.injections import injected
-from tests.report.sweeps import broken_off, empty, finished
+from tests.report.sweeps import broken_off, empty, finished, running
 
 COLUMNS = "trial,workers,batch_size,epoch,seconds,value,lr\n"
 OBSERVED = COLUMNS + (
@@ -124,3 +125,35 @@ def test_a_terminal_is_sent_no_command(tmp_path: Path) -> None:
     told = call("explain", injected(tmp_path, "\x1b[2J\x07\u202e<b>")).output
     assert "<b>" in told
     assert not set("\x1b\x07\u202e") & set(told)
+
+
+def test_a_finished_sweep_is_watched_to_its_end_at_once(tmp_path: Path) -> None:
+    result = call("watch", finished(tmp_path))
+    assert result.exit_code == 0
+    assert "best so far: 1 worker, batch 32" in result.output
+    assert call("watch", empty(tmp_path / "none"), "--once").exit_code == 1
+
+
+def test_a_sweep_that_was_broken_off_is_not_watched_for_ever(tmp_path: Path) -> None:
+    result = call("watch", broken_off(tmp_path))
+    assert result.exit_code == 0
+    assert "broken off: 1 trial without an end" in result.output
+
+
+def test_a_running_sweep_is_watched_until_it_ends(tmp_path: Path) -> None:
+    journal = running(tmp_path) / "raycosttune" / "journal.jsonl"
+    ended = {"row": "ended", "trial_id": "b", "cause": "failed", "reason": "boom", "seconds": 1}
+    rows = [ended, {"row": "over", "why": "enough", "at": 1.9e9}]
+
+    def end() -> None:
+        with journal.open("a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+
+    timer = threading.Timer(1.0, end)
+    timer.start()
+    result = call("watch", tmp_path, "--every", "0.1", "--json")
+    timer.join()
+    told = [json.loads(line) for line in result.output.splitlines()]
+    assert [len(each["running"]) for each in told] == [1, 0]
+    assert told[-1]["ends"] == {"reached": 1, "failed": 1}
+    assert result.exit_code == 0
