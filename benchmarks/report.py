@@ -23,11 +23,11 @@ from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Space
 from raycosttune.report import read_sweep, write_page
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     asked_row,
     header_row,
     observation_row,
-    stamped,
 )
 
 SPACE = Space((1, 2, 4, 8, 16), (64, 128, 256, 512, 1024), workers_per_node=8)
@@ -37,12 +37,12 @@ OPENINGS = 5
 
 def rows(trials: int, epochs: int, seed: int = 0) -> Iterator[Row]:
     """Yields the rows of a sweep's journal."""
-    rng, now = random.Random(seed), 1.8e9  # noqa: S311 - no secret
-    yield stamped(header_row(GOAL, "node-hours", SPACE), now)
+    rng, now = random.Random(seed), 0.0  # noqa: S311 - no secret
+    yield {**header_row(GOAL, "node-hours", SPACE), ELAPSED: now}
     for number in range(trials):
         cell, rate = rng.choice(SPACE.cells), 10 ** rng.uniform(-3, -1)
         record = TrialRecord(f"trial_{number:05d}", cell, {"lr": rate, "seed": number}, number)
-        yield stamped(asked_row(record, "reaches the target in time"), now)
+        yield {**asked_row(record, "reaches the target in time"), ELAPSED: now}
         pace = 20 / cell.workers**0.8 + cell.batch_size / 500
         best = rng.uniform(0.6, 0.93)
         for epoch in range(1, epochs + 1):
@@ -51,9 +51,10 @@ def rows(trials: int, epochs: int, seed: int = 0) -> Iterator[Row]:
             value = best * (1 - 0.95**epoch) + rng.gauss(0, 0.003)
             startup = 15.0 if epoch == 1 else 0.0
             report = Report(float(epoch), value, seconds, startup, checkpoint="/models/c")
-            yield stamped(observation_row(record.trial_id, report), now)
+            yield {**observation_row(record.trial_id, report), ELAPSED: now}
         cause = rng.choices([EndCause.STOPPED, EndCause.FINISHED, EndCause.FAILED], [6, 3, 1])[0]
-        yield stamped(observation_row(record.trial_id, Ended(cause, "can't win any more")), now)
+        ended = Ended(cause, "can't win any more")
+        yield {**observation_row(record.trial_id, ended), ELAPSED: now}
 
 
 def write(folder: Path, trials: int, epochs: int) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from raycosttune import CostMetric, Goal, NodeHours, RayCostTuneError, WorkerHours
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ def watch_command(run: Path, *, every: float, once: bool, as_json: bool, **optio
 
 def _stamp(run: Path) -> tuple[float, int]:
     """Returns what changes where the journal does."""
-    from raycosttune.simulate.recorded import journal_of  # noqa: PLC0415 - takes a second
+    from raycosttune.results.journal import journal_of  # noqa: PLC0415 - takes a second
 
     try:
         told = journal_of(run).stat()

@@ -9,6 +9,7 @@ from raycosttune.core.figure import counted, told_apart
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Ints
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import Recipe
 from raycosttune.core.outcome import POINTS, outcomes
 from raycosttune.core.space import Allocation
 
@@ -54,6 +55,7 @@ class Experiment:
         saving: Expected saving over the runs still planned.
         seconds: Expected wall time.
         reason: What it is made for, one sentence.
+        fixed: Values that a new recipe must have, where a user wants the run; None elsewhere.
     """
 
     allocation: Allocation
@@ -62,6 +64,7 @@ class Experiment:
     saving: float
     seconds: float
     reason: str | Paying
+    fixed: Recipe | None = None
 
     @property
     def why(self) -> str:

@@ -33,11 +33,14 @@ def explain(
         plan: The plan, or why there is none.
 
     Returns:
-        One line a profile and a trial, then the next step, the plan, and as far as each is
-        known: the verdict that no cell can meet the deadline, whether the deadline binds, what
-        it and the last of the accuracy cost, the runner-up plans, and the frontier.
+        What an earlier sweep brought, one line a profile and a trial, then the next step, the
+        plan, and as far as each is known: the verdict that no cell can meet the deadline,
+        whether the deadline binds, what it and the last of the accuracy cost, the runner-up
+        plans, and the frontier.
     """
-    lines = [profile_line(known, record) for record in known.profiles]
+    earlier = [f"known from an earlier sweep: {counted(len(known.earlier), 'trial')}"]
+    lines = earlier if known.earlier else []
+    lines += [profile_line(known, record) for record in known.profiles]
     lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
     lines.append(next_step(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")

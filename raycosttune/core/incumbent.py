@@ -208,4 +208,4 @@ def bounded_cost(metric: CostMetric, cell: Allocation, seconds: Prediction) -> P
     """Returns the cost of a predicted time."""
     high = checked_cost(metric, cell, seconds.high) if math.isfinite(seconds.high) else math.inf
     low, mid = (checked_cost(metric, cell, bound) for bound in (seconds.low, seconds.mid))
-    return Prediction(low, mid, high)
+    return Prediction(min(low, mid), mid, max(mid, high))  # a metric may say that it may fall

@@ -9,7 +9,7 @@ import numpy as np
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.cells import Cells, cells_of
-from raycosttune.core.cost import CostMetric, checked_cost, checked_costs
+from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
@@ -36,6 +36,7 @@ class Knowledge:
         digests: Sums the records up, kept from one moment to the next; fresh by default.
         profiles: Every profile, likewise.
         tally: What the records and profiles add up to; added up here by default.
+        earlier: What trials of an earlier sweep of the same job say; the tally has them.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Knowledge:
         digests: Digests | None = None,
         profiles: Sequence[ProfileRecord] = (),
         tally: Tally | None = None,
+        earlier: tuple[Digest, ...] = (),
     ) -> None:
         self.records = records
         self.space = space
         self.goal = goal
         self.cost = cost
         self.profiles = profiles
+        self.earlier = earlier
         self.limit = goal.deadline_seconds or math.inf
         self._digest = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
@@ -67,8 +70,8 @@ class Knowledge:
 
     @cached_property
     def digests(self) -> tuple[Digest, ...]:
-        """What each trial says; what they say together is in `tally`."""
-        return tuple(map(self._digest, self.records))
+        """What each trial says, earlier ones too; what they say together is in `tally`."""
+        return (*self.earlier, *map(self._digest, self.records))
 
     @property
     def live(self) -> tuple[Digest, ...]:
@@ -224,6 +227,10 @@ class Knowledge:
             Of the shape of `seconds`.
         """
         return checked_costs(self.cost, [self.space.cells[k] for k in places], seconds)
+
+    def least_costs_of(self, places: Ints, seconds: Floats) -> Floats:
+        """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
+        return np.zeros_like(seconds) if may_fall(self.cost) else self.costs_of(places, seconds)
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory

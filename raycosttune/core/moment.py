@@ -1,10 +1,11 @@
 """What a session knows at one moment, and what is worth doing by that."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.choice import experiments, has_recipes
+from raycosttune.core.choice import experiments, has_recipes, is_over
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.limits import hopeless
@@ -13,6 +14,7 @@ from raycosttune.core.profile import Profile
 from raycosttune.core.profiling import UNLIMITED, Left, choose_profile
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.verdict import lost
+from raycosttune.core.wish import Wish, wished
 
 
 class Moment:
@@ -24,9 +26,15 @@ class Moment:
         abilities: What whoever drives the session can do.
     """
 
-    def __init__(self, known: Knowledge, proposer: Proposer, abilities: Abilities) -> None:
+    def __init__(
+        self,
+        known: Knowledge,
+        proposer: Proposer,
+        abilities: Abilities,
+        wishes: Sequence[Wish] = (),
+    ) -> None:
         self.known = known
-        self._proposer, self._abilities = proposer, abilities
+        self._proposer, self._abilities, self._wishes = proposer, abilities, wishes
         self._profiles: dict[tuple[int | None, Left], Profile | None] = {}
 
     @cached_property
@@ -46,8 +54,11 @@ class Moment:
 
     @cached_property
     def ranked(self) -> list[Experiment]:
-        """The runs that pay, best first."""
-        return experiments(self.known, self._proposer, self.planner)
+        """The runs to make: those that the user wants, then those that pay, best first."""
+        paying = experiments(self.known, self._proposer, self.planner)
+        if not self._wishes or is_over(self.known):
+            return paying
+        return [*wished(self.known, self._wishes, paying), *paying]
 
     def profile(self, free_workers: int | None, left: Left = UNLIMITED) -> Profile | None:
         """Returns the profile to make, None where none can be made or pays.

@@ -97,6 +97,7 @@ class TrialRecord:
         proposal: Number of the proposal that the recipe came from.
         reports: What it reported.
         ended: Its end, or None while it runs.
+        started: Seconds of the sweep before it was asked for, None where they are not known.
     """
 
     trial_id: str
@@ -105,6 +106,7 @@ class TrialRecord:
     proposal: int
     reports: list[Report] = field(default_factory=list)
     ended: Ended | None = None
+    started: float | None = field(default=None, compare=False)
 
     @property
     def is_live(self) -> bool:

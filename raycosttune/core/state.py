@@ -30,6 +30,7 @@ def record_to_data(record: TrialRecord) -> dict[str, Any]:
         "allocation": dict(vars(record.allocation)),
         "recipe": deepcopy(record.recipe),
         "proposal": record.proposal,
+        "started": record.started,
         "reports": [dict(vars(report)) for report in record.reports],
         "ended": None if record.ended is None else dict(vars(record.ended)),
     }
@@ -83,6 +84,7 @@ def read_trial(data: Mapping[str, Any]) -> TrialRecord:
         ),
         recipe=dict(checked(data, "recipe", read_mapping)),
         proposal=checked(data, "proposal", read_whole),
+        started=optional(data, "started", read_amount),
     )
 
 

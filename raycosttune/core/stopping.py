@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
+from raycosttune.core.cost import may_fall
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.limits import reached_limit
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
@@ -19,15 +21,32 @@ def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None
     """Decides on a trial after its latest report; without a planner bounds alone may stop it."""
     if not record.reports:
         return Continue()
+    if (over := _over(known, record)) is not None:
+        return over
+    if planner is not None and present(record, known.space) in known.cells:
+        return planner.next_step(record)
+    return _deadline(known, record) or _worth(known, record) or Continue()
+
+
+def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: float) -> Decision:
+    """Decides on a trial where the cost metric fails: what runs may reach the target in time."""
+    if not record.reports:
+        return Continue()
+    if (stop := _over(known, record) or _deadline(known, record)) is not None:
+        return stop
+    late = reached_limit(known, spent=0.0, elapsed_seconds=elapsed_seconds)
+    return Stop(StopCause.BUDGET, late) if late else Continue()
+
+
+def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run that has reached the target, or made all the epochs that it may."""
     goal, last = known.goal, record.reports[-1]
     if any(goal.is_reached(report.value) for report in record.run):
         return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
         why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
         return Stop(StopCause.EPOCHS, why)
-    if planner is not None and present(record, known.space) in known.cells:
-        return planner.next_step(record)
-    return _deadline(known, record) or _worth(known, record) or Continue()
+    return None
 
 
 def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
@@ -80,7 +99,7 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     the lower ones, going on no more than by the upper one.
     """
     _, most = known.time.bounds(record.allocation)
-    if not math.isfinite(most):
+    if not math.isfinite(most) or may_fall(known.cost):
         return False
     saving = known.remaining_runs * (known.plans.least_cost() - best)
     return saving > known.cost_of(record.allocation, most * left)
@@ -99,7 +118,7 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
         places = known.places[at_batch]
     seconds = known.least_seconds_of(places, epochs)
     in_time = seconds <= known.limit
-    costs = known.costs_of(places[in_time], seconds[in_time])
+    costs = known.least_costs_of(places[in_time], seconds[in_time])
     return float(costs.min(initial=math.inf))
 
 

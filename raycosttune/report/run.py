@@ -3,38 +3,30 @@
 import logging
 import statistics
 import time
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.cost import CostMetric
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.measured import measured_space, workers_per_node
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.rehearsal import Clock, NumberedRecipes
 from raycosttune.core.session import Session
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.space import Space
 from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report.times import Times
 from raycosttune.results.journal import read_journal
-from raycosttune.results.replay import merge_rows, read_run_profile, read_run_reports, read_trials
-from raycosttune.results.rows import (
-    Row,
-    asked_row,
-    header_row,
-    observation_row,
-    read_header,
-    read_header_space,
-    read_profile,
-    read_profiled,
-)
-from raycosttune.simulate.recorded import FOLDER, journal_of, workers_per_node
-from raycosttune.simulate.table import measured_space
+from raycosttune.results.past_sweep import COSTS, PastSweep, read_sweep
+from raycosttune.results.replay import read_run_profile
+from raycosttune.results.rows import Row, asked_row, observation_row, read_profiled
 
 logger = logging.getLogger(__name__)
-KNOWN_COSTS: Mapping[str, CostMetric] = {cost.unit: cost for cost in (NodeHours(), WorkerHours())}
 QUIET_SECONDS = 600.0  # without a row for so long, and
 QUIET_FACTOR = 5.0  # so many times the usual pause, running trials are taken for dead
 
@@ -55,7 +47,7 @@ class Run:
     name: str
     session: Session
     times: Times
-    why: Mapping[str, str]
+    why: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     quiet: str = ""
 
@@ -76,43 +68,39 @@ def read_run(
         InvalidGoalError: If its goal breaks a rule.
         InvalidCostError: If the cost metric can't be told from its unit, or fails.
     """
-    journal = journal_of(Path(path).expanduser())
-    rows = _rows(journal)
-    own, unit = _header(rows, journal)
-    times = Times.of(rows)
-    session = _session(rows, times, replace(own, **changes or {}), cost or _known(unit, journal))
-    live = [record.trial_id for record in session.live]
-    live += [record.trial_id for record in session.live_profiles]
-    fill(session, {name: run_rows(journal.parent, name) for name in live})
-    named = journal.parent.parent if journal.parent.name == FOLDER else journal.parent
-    quiet = _quiet(session, journal)
-    return Run(named.name, session, times, _why(rows), journal.parent, quiet)
-
-
-def _header(rows: list[Row], journal: Path) -> tuple[Goal, str | None]:
-    header = next((row for row in rows if row["row"] == "header"), None)
-    if header is None:
-        msg = f"a journal must open with a header, found none @ {journal}. Name another folder."
-        raise InvalidStateError(msg)
-    return read_header(header)
+    past = read_sweep(Path(path).expanduser())
+    rows, folder = read_journal(past.path), past.path.parent
+    times, why = Times.of(rows), _why(rows)
+    goal = replace(past.goal, **changes or {})
+    session = _session(
+        past.records,
+        past.profiles,
+        why,
+        times,
+        goal=goal,
+        cost=cost or _known(past),
+        space=_space(past),
+        learning_rate=past.learning_rate,
+    )
+    for profile in session.live_profiles:
+        row = read_run_profile(run_rows(folder, profile.trial_id))
+        if row is not None:
+            session.tell_profile(profile.trial_id, read_profiled(row))
+    return Run(past.name, session, times, why, folder, _quiet(session, past.path))
 
 
 def run_of(
-    name: str,
-    records: Iterable[TrialRecord],
-    goal: Goal,
-    cost: CostMetric,
-    space: Space | None = None,
+    name: str, records: Iterable[TrialRecord], goal: Goal, cost: CostMetric, space: Space
 ) -> Run:
-    """Makes a run of trial records, over the cells of a space or else over their own."""
-    rows: list[Row] = [header_row(goal, cost.unit, space)]
+    """Makes a run of trial records over the cells of a space."""
+    records, rows = tuple(records), list[Row]()
     for record in records:
         rows.append(asked_row(record))
         rows += [observation_row(record.trial_id, report) for report in record.reports]
         if record.ended is not None:
             rows.append(observation_row(record.trial_id, record.ended))
     times = Times.of(rows)
-    return Run(name, _session(rows, times, goal, cost), times, {})
+    return Run(name, _session(records, (), {}, times, goal=goal, cost=cost, space=space), times)
 
 
 def run_rows(folder: Path, trial_id: str) -> list[Row]:
@@ -125,89 +113,54 @@ def run_rows(folder: Path, trial_id: str) -> list[Row]:
         return []
 
 
-def fill(session: Session, runs: Mapping[str, list[Row]]) -> None:
-    """Tells a session what runs wrote themselves and the sweep did not."""
-    for name, rows in runs.items():
-        for report in read_run_reports(rows, session.goal.metric or ""):
-            session.tell(name, report)
-        row = read_run_profile(rows)
-        if name in session.profiles and row is not None:
-            session.tell_profile(name, read_profiled(row))
-
-
-def _rows(journal: Path) -> list[Row]:
-    if not journal.is_file():
-        msg = (
-            f"a sweep's folder must hold a journal, found none @ {journal}. Name the folder of "
-            "an experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
-        )
-        raise InvalidStateError(msg)
-    try:
-        return read_journal(journal)
-    except OSError as error:
-        msg = f"the journal {journal} can't be read: {error}"
-        raise InvalidStateError(msg) from error
-
-
-def _known(unit: str | None, journal: Path) -> CostMetric:
-    cost = KNOWN_COSTS.get(unit or "")
+def _known(past: PastSweep) -> CostMetric:
+    cost = COSTS.get(past.unit or "")
     if cost is None:
         msg = (
-            f"the sweep was scored in {unit or 'an unknown unit'} @ {journal}: give its cost "
-            "metric, cost=... or --cost module:Name"
+            f"the sweep was scored in {past.unit or 'an unknown unit'} @ {past.path}: give its "
+            "cost metric, cost=... or --cost module:Name"
         )
         raise InvalidCostError(msg)
     return cost
 
 
-def _session(rows: list[Row], times: Times, goal: Goal, cost: CostMetric) -> Session:
-    """Makes a session that has seen what the rows tell."""
-    asked, clock = _asked(rows), Clock()
+def _session(
+    records: Iterable[TrialRecord],
+    profiles: Iterable[ProfileRecord],
+    why: Mapping[str, str],
+    times: Times,
+    *,
+    goal: Goal,
+    cost: CostMetric,
+    space: Space,
+    learning_rate: LearningRate | None = None,
+) -> Session:
+    """Makes a session that knows trials and profiles, at the time of the last row."""
+    records, profiles, clock = tuple(records), tuple(profiles), Clock()
     session = Session(
-        _space(rows, {record.allocation for record in asked.values()}),
+        space,
         goal,
         cost=cost,
-        proposer=NumberedRecipes() if any(r.recipe for r in asked.values()) else None,
-        abilities=Abilities(profile=any(row["row"] == "profile" for row in rows)),
+        proposer=NumberedRecipes() if any(record.recipe for record in records) else None,
+        learning_rate=learning_rate,
+        abilities=Abilities(profile=bool(profiles)),
         clock=clock,
     )
-    for trial_id, why in _why(rows).items():
-        if trial_id in asked:
-            session.adopt(asked[trial_id], why)
-    merge_rows(session, rows)
     clock.seconds = times.elapsed_seconds
+    for record in records:
+        session.adopt(record, why.get(record.trial_id, ""))
+    session.profiles.update({profile.trial_id: profile for profile in profiles})
     return session
 
 
-def _asked(rows: list[Row]) -> dict[str, TrialRecord]:
-    asked: dict[str, TrialRecord] = {}
-    for row in rows:
-        if row["row"] == "asked":
-            try:
-                asked |= {k: v for k, v in read_trials([row]).items() if k not in asked}
-            except (KeyError, ValueError):
-                continue  # merge_rows says so
-    return asked
-
-
-def _space(rows: list[Row], cells: Collection[Allocation]) -> Space:
-    """Returns the last space named that all trials lie in, else that of their cells."""
-    cells = {*cells, *_profiled(rows)}
-    spaces = [read_header_space(row) for row in rows if row["row"] == "header"]
-    for space in reversed(spaces):
-        if space is not None and cells <= set(space.cells):
-            return space
-    pairs = {(cell.workers, cell.batch_size) for cell in cells} or {(1, 1)}
-    return measured_space(pairs, workers_per_node(cells) if cells else None)
-
-
-def _profiled(rows: list[Row]) -> Iterable[Allocation]:
-    for row in rows:
-        if row["row"] == "profile":
-            try:
-                yield from read_profile(row).profile.cells
-            except (KeyError, ValueError):
-                continue  # merge_rows says so
+def _space(past: PastSweep) -> Space:
+    """Returns the space of a sweep, or that of its trials where they went beyond it."""
+    cells = {record.allocation for record in past.records}
+    cells |= {cell for profile in past.profiles for cell in profile.profile.cells}
+    if cells <= set(past.space.cells):
+        return past.space
+    pairs = {(cell.workers, cell.batch_size) for cell in cells}
+    return measured_space(pairs, workers_per_node(cells))
 
 
 def _why(rows: list[Row]) -> dict[str, str]:

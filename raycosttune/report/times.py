@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from raycosttune.core.value import read_real
 from raycosttune.report.view import Held
-from raycosttune.results.rows import Row
+from raycosttune.results.rows import ELAPSED, Row
 
 CLOSE = 0.05  # of a report's seconds: shorter pauses before it are delays of writing
 
@@ -14,8 +14,9 @@ CLOSE = 0.05  # of a report's seconds: shorter pauses before it are delays of wr
 class Times:
     """Says when each trial held which workers.
 
-    Rows say when they were written. Those of older journals don't: then a trial is taken to
-    start when the row before it was written, and to go on without a pause.
+    Rows say how long the sweep had run when they were written. Those of older journals don't:
+    then a trial is taken to start when the row before it was written, and to go on without a
+    pause.
 
     Attributes:
         held: By trial, in order.
@@ -34,13 +35,11 @@ class Times:
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "Times":
         """Reads rows in the order written; those that lack what they need say nothing."""
-        times, origin, seen = cls(), None, set[tuple[object, ...]]()
+        times, seen = cls(), set[tuple[object, ...]]()
         for row in rows:
-            at = read_real(row.get("at"))
+            at = read_real(row.get(ELAPSED))
             if at is not None:
                 times.is_timed = True
-                origin = at if origin is None else origin
-                at = max(at - origin, 0.0)
                 times.elapsed_seconds = max(times.elapsed_seconds, at)
             match row["row"]:
                 case "asked" | "profile":

@@ -8,8 +8,9 @@ from raycosttune.core.decision import Run
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.session import Session
-from raycosttune.core.value import checked, read_text
+from raycosttune.core.value import checked, clean_amount, read_text
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     read_observation,
     read_profile,
@@ -48,7 +49,8 @@ def merge_rows(
     Returns:
         How many reports, results and ends were new.
     """
-    new = 0
+    new, rows = 0, list(rows)
+    session.advance(max((clean_amount(row.get(ELAPSED)) for row in rows), default=0.0))
     for trial_id, told in _read(rows, READERS):
         match told:
             case TrialRecord() | ProfileRecord() if not is_ours(told):

@@ -4,17 +4,20 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal, [space] |
+| header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [why] |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
 
-[more] are `workers` and `noise_scale`, which older journals lack, as they lack [space], [why],
-`over`, which says that the search has ended, and `at`, the Unix time at which a row was written.
+[space] is the search space as Tune has it, [cells] the rules for workers and batches, and
+[learning_rate] how the rate follows the batch, null for none; older journals lack them.
+
+[more] are `workers` and `noise_scale`, which older journals lack, as they do [started, why]. `over`
+says that the search gives no further trial.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -27,6 +30,8 @@ A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, ever
 number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
 the reported lists of numbers likewise.
 
+Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
+
 `batch_size` is the global batch; `recipe` holds the hyperparameters as proposed, before any
 learning-rate rule; `value` is null where the metric was missing or not a number. A reader
 ignores keys that it doesn't know.
@@ -37,32 +42,37 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.state import read_ended, read_report, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
-from raycosttune.errors import InvalidSpaceError, InvalidStateError
+from raycosttune.errors import InvalidStateError
 
 VERSION = 1
+ELAPSED = "elapsed_seconds"
 LONGEST_LIST = 4096  # one number a worker; whole data sets stay out of the journal
 Row = dict[str, Any]
 
 
-def header_row(goal: Goal, unit: str, space: Space | None = None) -> Row:
+def header_row(
+    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
+) -> Row:
     """Returns the row that opens a journal."""
-    row = {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
-    return row if space is None else {**row, "space": asdict(space)}
+    return {
+        "row": "header",
+        "version": VERSION,
+        "unit": unit,
+        "goal": asdict(goal),
+        "cells": None if space is None else asdict(space),
+        "learning_rate": None if rate is None else asdict(rate),
+    }
 
 
 def over_row(why: str) -> Row:
-    """Returns the row of a search that has ended."""
+    """Returns the row of a search that gives no further trial."""
     return {"row": "over", "why": why}
-
-
-def stamped(row: Row, at: float) -> Row:
-    """Returns a row with the Unix time at which it is written."""
-    return {**row, "at": at}
 
 
 def run_header_row(trial_id: str) -> Row:
@@ -104,6 +114,7 @@ def asked_row(record: TrialRecord, why: str = "") -> Row:
         "nodes": record.allocation.nodes,
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
+        "started": record.started,
     }
     return {**row, "why": why} if why else row
 
@@ -113,6 +124,7 @@ def profile_row(record: ProfileRecord) -> Row:
     return {
         "row": "profile",
         "trial_id": record.trial_id,
+        "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
         "cells": [asdict(cell) for cell in record.profile.cells],
@@ -213,15 +225,33 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
 
 
 def read_header_space(row: Mapping[str, Any]) -> Space | None:
-    """Returns the legal cells that a header names, None where it names none that can be read."""
-    space = row.get("space")
-    if not isinstance(space, Mapping):
-        return None
-    known = {item.name for item in fields(Space)}
+    """Returns the space of a header, None where an older journal has none.
+
+    Raises:
+        InvalidStateError: If it can't be read.
+    """
+    data = row.get("cells")
     try:
-        return Space(**{key: value for key, value in space.items() if key in known})
-    except (InvalidSpaceError, TypeError):
-        return None
+        if data is None:
+            return None
+        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
+        return Space(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
+    """Returns how the learning rate follows the batch by a header; raises as its space does."""
+    data = row.get("learning_rate")
+    try:
+        if data is None:
+            return None
+        keys = (item.name for item in fields(LearningRate))
+        return LearningRate(**{key: data[key] for key in keys if key in data})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
 
 
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:

@@ -1,6 +1,7 @@
 """Loaders for training loops whose workers share each batch."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from torch.utils.data import DataLoader, IterableDataset, default_collate
@@ -9,6 +10,7 @@ from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidLoaderError
 from raycosttune.train import place
 from raycosttune.train.batch_sampler import Order, SharedBatchSampler, shuffled
+from raycosttune.train.counting import counted
 from raycosttune.train.current import CURRENT
 from raycosttune.train.exchange import Exchange, exchange
 from raycosttune.train.loader import SharedLoader
@@ -20,7 +22,7 @@ from raycosttune.train.stream import PulledBatches
 OURS = ("batch_sampler", "drop_last", "sampler", "shuffle")
 
 
-def prepare_data_loader(
+def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
     dataset: Any,  # noqa: ANN401 - PyTorch's data sets have no common type
     *,
     batch_size: int,
@@ -29,6 +31,7 @@ def prepare_data_loader(
     seed: int = 0,
     drop_last: bool = False,
     accumulate: int = 1,
+    count: Callable[[Any], Any] | None = None,
     move_to_device: bool = True,
     **options: Any,  # noqa: ANN401 - DataLoader's own
 ) -> SharedLoader:
@@ -51,6 +54,8 @@ def prepare_data_loader(
         drop_last: Whether to leave out a last batch that is smaller.
         accumulate: Parts in which a worker gets its share of a step. Divide the loss by it,
             and update the weights after so many batches; gradients are exchanged then only.
+        count: Says how much a batch, as it is loaded, counts, where the loss isn't a mean over
+            samples: how many tokens, say. Workers tell one another before each step.
         move_to_device: Whether tensors are moved to the worker's GPU, where it has one.
         **options: More for PyTorch's `DataLoader`, such as `num_workers`.
 
@@ -63,11 +68,17 @@ def prepare_data_loader(
             fit into their memory.
     """
     _check(dataset, batch_size, accumulate, options)
+    _check_count(count)
     joined = exchange()
     rebalancer = Rebalancer(batch_size, joined, installed().policy, installed().caps)
     rebalancer.load_first(place.earlier_state() if joined.rank == 0 else {})
     target = place.device() if move_to_device else None
     clock = StepClock(on_device=place.device() is not None)
+    counting: Any = iter
+    if count is not None:
+        counting = partial(
+            counted, count=count, exchange=joined, clock=clock, least_rows=_least_rows
+        )
     if isinstance(dataset, IterableDataset):
         _check_stream(accumulate, sampler)
         collate = options.pop("collate_fn", None) or default_collate
@@ -81,7 +92,7 @@ def prepare_data_loader(
             clock=clock,
             least_rows=_least_rows,
         )
-        return SharedLoader(pulled, pulled, rebalancer, clock, target)
+        return SharedLoader(pulled, pulled, rebalancer, clock, target, counting)
     parts = SharedBatchSampler(
         order=_order(dataset, sampler, seed, joined, shuffle=shuffle),
         length=len(dataset if sampler is None else sampler),  # type: ignore[arg-type]  # checked
@@ -93,7 +104,7 @@ def prepare_data_loader(
         least_rows=_least_rows,
     )
     batches: Any = DataLoader(dataset, batch_sampler=parts, **options)
-    return SharedLoader(batches, parts, rebalancer, clock, target)
+    return SharedLoader(batches, parts, rebalancer, clock, target, counting)
 
 
 def _check(dataset: object, batch_size: object, accumulate: object, options: Any) -> None:  # noqa: ANN401
@@ -134,6 +145,12 @@ def _check(dataset: object, batch_size: object, accumulate: object, options: Any
         if name in options:
             msg = f"{name} can't be passed on to the DataLoader: the batches are made here."
             raise InvalidLoaderError(msg)
+
+
+def _check_count(count: object) -> None:
+    if count is not None and not callable(count):
+        msg = f"count must be a function of a batch, got {count!r}. Leave it out to count samples."
+        raise InvalidLoaderError(msg)
 
 
 def _check_stream(accumulate: int, sampler: object) -> None:

@@ -1,11 +1,12 @@
 """A loader whose batches are shared by all workers, each taking the part that suits it."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import torch
 
+from raycosttune.train.counting import Pair
 from raycosttune.train.current import CURRENT
 from raycosttune.train.noise import NoiseMeter
 from raycosttune.train.rebalancer import Rebalancer
@@ -42,6 +43,7 @@ class SharedLoader:
         rebalancer: Knows the shares.
         clock: Times the steps.
         place: Where tensors go, None to leave them.
+        counted: Adds to what each batch is what counts in the loss, where that isn't samples.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class SharedLoader:
         rebalancer: Rebalancer,
         clock: StepClock,
         place: torch.device | None,
+        counted: Callable[[Iterable[Pair]], Iterator[Pair]] = iter,
     ) -> None:
         self.rebalancer = rebalancer
         self._batches = batches
         self._parts = parts
         self._clock = clock
         self._place = place
+        self._counted = counted
         self._noise = NoiseMeter()
         self._epoch = 0
         self._since = 0
@@ -73,14 +77,13 @@ class SharedLoader:
         """Yields batches as PyTorch's DataLoader does, on this worker's device."""
         self._adjust()
         self._parts.epoch, self._epoch = self._epoch, self._epoch + 1
-        batches = iter(self._batches)
+        pairs = self._counted((batch, self._parts.steps.popleft()) for batch in self._batches)
         while True:
             self._fetch()
             try:
-                batch = next(batches)
+                batch, step = next(pairs)
             except StopIteration:
                 break
-            step = self._parts.steps.popleft()
             self._since += step.is_last
             self._clock.start(step)
             CURRENT.step, CURRENT.clock, CURRENT.noise = step, self._clock, self._noise

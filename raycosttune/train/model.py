@@ -172,7 +172,9 @@ class _Scale(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:  # noqa: ANN401
-        return gradients[0] * ctx.factor, None
+        (gradient,) = gradients
+        # A mean over nothing may be NaN.
+        return gradient * ctx.factor if ctx.factor else torch.zeros_like(gradient), None
 
 
 def scaled(leaf: Any, factor: float) -> Any:  # noqa: ANN401 - whatever a model returns

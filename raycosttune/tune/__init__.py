@@ -3,6 +3,7 @@
 from raycosttune.tune.progress import Progress
 from raycosttune.tune.scheduler import CostAwareScheduler
 from raycosttune.tune.search import CostAwareSearch
+from raycosttune.tune.suggest import suggest_space
 from raycosttune.tune.trainable import function_trainable, torch_trainable
 
 __all__ = [
@@ -10,5 +11,6 @@ __all__ = [
     "CostAwareSearch",
     "Progress",
     "function_trainable",
+    "suggest_space",
     "torch_trainable",
 ]

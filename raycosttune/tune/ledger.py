@@ -1,7 +1,6 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from raycosttune.results.replay import (
     why_started,
 )
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     asked_row,
     failed_cells,
@@ -29,7 +29,6 @@ from raycosttune.results.rows import (
     profiled_row,
     read_profiled,
     renamed_row,
-    stamped,
 )
 from raycosttune.train.keys import FOLDER
 
@@ -39,14 +38,18 @@ logger = logging.getLogger(__name__)
 class Ledger:
     """Writes a sweep's journal, and reads it and the runs' own back.
 
+    Args:
+        about: What the journal's header says beside the goal and the cost's unit.
+
     Attributes:
         experiment: The experiment's folder, None until Tune has named it. Rows wait in
             memory until then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, about: Row | None = None) -> None:
         """Has no folder yet."""
         self.experiment: Path | None = None
+        self._about = about or {}
         self._journal = Journal()
 
     def open(
@@ -90,7 +93,7 @@ class Ledger:
             merge_rows(session, rows, is_ours)
             self._journal.append(*waiting)
         else:
-            self._journal.append(*_everything(session))
+            self._write(session, *_everything(session, self._about))
         for known in list(session.records):
             for report in self.run_reports(known, session.goal.metric or ""):
                 self.tell(session, known, report)
@@ -102,23 +105,24 @@ class Ledger:
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for, or a profile."""
         if trial_id in session.profiles:
-            self._write(profile_row(session.profiles[trial_id]))
+            self._write(session, profile_row(session.profiles[trial_id]))
         else:
-            self._write(asked_row(session.records[trial_id], why_started(session, trial_id)))
+            why = why_started(session, trial_id)
+            self._write(session, asked_row(session.records[trial_id], why))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
-        self._write(renamed_row(trial_id, record_id))
+        self._journal.append(renamed_row(trial_id, record_id))
 
-    def over(self, why: str) -> None:
-        """Writes that the search has ended."""
-        self._write(over_row(why))
+    def over(self, session: Session, why: str) -> None:
+        """Writes that the search gives no further trial."""
+        self._write(session, over_row(why))
 
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
         """Tells the session, and writes what is new to it."""
         is_new = session.tell(trial_id, observation)
         if is_new:
-            self._write(observation_row(trial_id, observation.cleaned()))
+            self._write(session, observation_row(trial_id, observation.cleaned()))
         return is_new
 
     def tell_profile(self, session: Session, trial_id: str, row: Row) -> bool:
@@ -141,7 +145,7 @@ class Ledger:
             return self.tell(session, trial_id, Ended(EndCause.FAILED, reason, shown.seconds))
         is_new = session.tell_profile(trial_id, shown)
         if is_new:
-            self._write({**row, "trial_id": trial_id})
+            self._write(session, {**row, "trial_id": trial_id})
             for cell in failed:
                 logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
@@ -154,8 +158,9 @@ class Ledger:
         """Reads the result that a profile wrote itself, None where it has none."""
         return read_run_profile(self._run_rows(trial_id))
 
-    def _write(self, row: Row) -> None:
-        self._journal.append(stamped(row, time.time()))
+    def _write(self, session: Session, *rows: Row) -> None:
+        elapsed = round(session.elapsed_seconds, 3)
+        self._journal.append(*({**row, ELAPSED: elapsed} for row in rows))
 
     def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:
@@ -191,8 +196,9 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
         return []
 
 
-def _everything(session: Session) -> Iterator[Row]:
-    yield stamped(header_row(session.goal, session.cost.unit, session.space), time.time())
+def _everything(session: Session, about: Row) -> Iterator[Row]:
+    header = header_row(session.goal, session.cost.unit, session.space, session.learning_rate)
+    yield {**header, **about}
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:

@@ -17,6 +17,7 @@ from raycosttune.errors import InvalidTrainableError
 from raycosttune.train.keys import PROFILE
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
+from raycosttune.tune.rebuilt import rebuild
 from raycosttune.tune.resources import DriverResources, WorkerResources
 from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.sweep import Sweep
@@ -65,10 +66,13 @@ class CostAwareScheduler(TrialScheduler):
             raise _no_profiles()
         if isinstance(factory, (DriverResources, WorkerResources)):
             search.adopt_resources(factory.resources_per_worker, factory.workers_key)
-        search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
+        sweep, experiment = search.sweep, local_folder(trial.storage)
+        sweep.add(trial.trial_id, trial.config, experiment)
+        if sweep.is_restored and sweep.known(trial.trial_id) is None:
+            rebuild(sweep, trial, experiment)
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)
-            search.sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
+            sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
 
     def on_trial_result(
         self,

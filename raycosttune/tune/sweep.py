@@ -14,6 +14,7 @@ from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.train import keys
 from raycosttune.tune.convert import Config, ParamSpace
+from raycosttune.tune.domain import space_state
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.notice import SILENT, Notices, hint_at, told_instead
 from raycosttune.tune.profile import holds, read_result, without_profile
@@ -45,7 +46,7 @@ class Sweep:
         self.configs: dict[str, Config] = {}
         self.is_restored = is_restored
         self.is_idle = False
-        self._ledger = Ledger()
+        self._ledger = Ledger({"space": space_state(params)})
         self._reader = ResultReader()
         self._errors: dict[str, str] = {}
         self._told: dict[str, str] = {}
@@ -86,7 +87,7 @@ class Sweep:
     def say_end(self, end: Finished) -> None:
         """Logs why the search ends; loudly where it failed or was used up before Tune's run."""
         why = end.why
-        self._ledger.over(why)
+        self._ledger.over(self.session, why)
         if self.is_idle and self.session.records:
             logger.warning(
                 "this run gets no trial: its search has already run %s, and %s. Make a "

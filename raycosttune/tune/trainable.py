@@ -27,6 +27,7 @@ from raycosttune.tune.resources import (
     workers_in,
 )
 from raycosttune.tune.stopwatch import timed_reports
+from raycosttune.tune.trainer import trainer_class
 
 if TYPE_CHECKING:
     from ray.train import CheckpointConfig, FailureConfig
@@ -88,7 +89,6 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
 
     def run_training(config: Config) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
-        from ray.train.torch import TorchTrainer  # noqa: PLC0415 - needs torch
 
         from raycosttune.train.callback import (  # noqa: PLC0415 - imports Ray Train
             MeterReportCallback,
@@ -105,7 +105,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
 
         def fit(loop: Any, loop_config: Config, own: Sequence[Any], **settings: Any) -> Any:  # noqa: ANN401 - Train's own
             run_callbacks: list[Any] = [*own, *callbacks]
-            return TorchTrainer(
+            return trainer_class()(
                 loop,
                 train_loop_config=loop_config,
                 torch_config=torch_config,

@@ -65,7 +65,7 @@ def test_no_profile_is_made_beside_a_run_or_by_a_driver_that_can_not() -> None:
     assert second.allocation.batch_size != first.allocation.batch_size
     plain = Session(SPACE, goal(), clock=float)
     assert isinstance(plain.ask("t"), Run)
-    assert plain.planner is None
+    assert plain.moment.planner is None
 
 
 def test_what_trials_and_profiles_hold_is_committed() -> None:
@@ -127,7 +127,7 @@ def test_what_was_measured_before_a_failure_stays() -> None:
         asked(sweep, name)
         assert sweep.tell(name, LOST)
     assert all(sweep.known.time.is_measured(cell) for cell in first.cells)
-    assert sweep.planner is not None
+    assert sweep.moment.planner is not None
     assert isinstance(sweep.ask("t"), Run)
 
 
@@ -218,7 +218,7 @@ def test_a_sweep_whose_every_cell_is_broken_ends() -> None:
     name, _, _ = first_run(sweep, job)
     report(sweep, job, name, 1)
     sweep.tell(name, Ended(EndCause.OUT_OF_MEMORY))
-    assert sweep.planner is None
+    assert sweep.moment.planner is None
     assert isinstance(sweep.ask("u"), Finished)
 
 

@@ -40,7 +40,7 @@ def test_a_record_survives_json(record: TrialRecord) -> None:
 @given(record=RECORDS, data=st.data())
 def test_a_record_that_lacks_a_part_is_refused(record: TrialRecord, data: st.DataObject) -> None:
     damaged = record_to_data(record)
-    del damaged[data.draw(st.sampled_from(sorted(damaged)))]
+    del damaged[data.draw(st.sampled_from(sorted(damaged.keys() - {"started"})))]  # older lack it
     with pytest.raises(InvalidStateError, match="a trial's record can't be read"):
         record_from_data(damaged)
 

@@ -10,6 +10,7 @@ from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     asked_row,
     header_row,
@@ -19,12 +20,10 @@ from raycosttune.results.rows import (
     profiled_row,
     run_header_row,
     run_report_row,
-    stamped,
 )
 
 SPACE = Space((1, 2, 4), (32, 64), workers_per_node=2)
 GOAL = Goal(metric="accuracy", mode="max", target=0.9, deadline_seconds=100, planned_runs=50)
-BEGAN = 1.8e9
 LONG_AGO = 1e9
 
 
@@ -39,13 +38,15 @@ class Writer:
 
     def __init__(self, folder: Path, goal: Goal = GOAL, *, is_timed: bool = True) -> None:
         self.folder = folder / "raycosttune"
-        self.now = BEGAN
+        self.now = 0.0
         self.is_timed = is_timed
         self._journal = Journal(self.folder / "journal.jsonl")
         self.write(header_row(goal, "worker-hours", SPACE if is_timed else None))
 
     def write(self, *rows: Row) -> None:
-        self._journal.append(*(stamped(r, self.now) if self.is_timed else r for r in rows))
+        self._journal.append(
+            *({**row, ELAPSED: self.now} if self.is_timed else row for row in rows)
+        )
 
     def trial(
         self,

@@ -3,18 +3,26 @@ from raycosttune.report.view import Held
 from raycosttune.results.rows import Row
 
 
-def asked(name: str, **more: object) -> Row:
-    return {"row": "asked", "trial_id": name, "workers": 2, **more}
+def asked(name: str, at: float | None = None, **more: object) -> Row:
+    return {**_stamp(at), "row": "asked", "trial_id": name, "workers": 2, **more}
 
 
-def report(name: str, epoch: float, seconds: float, **more: object) -> Row:
+def report(name: str, epoch: float, seconds: float, at: float | None = None, **more: object) -> Row:
     row = {"row": "report", "trial_id": name, "epoch": epoch, "attempt": 1, "seconds": seconds}
-    return {**row, **more}
+    return {**row, **_stamp(at), **more}
+
+
+def _stamp(at: float | None) -> Row:
+    return {} if at is None else {"elapsed_seconds": at}
 
 
 def test_a_trial_holds_its_workers_from_what_it_paid_to_when_it_reported() -> None:
     times = Times.of(
-        [asked("a", at=100.0), report("a", 1, 5.0, at=110.0), report("a", 2, 3.0, at=113.0)]
+        [
+            asked("a", at=0.0),
+            report("a", 1, 5.0, at=10.0),
+            report("a", 2, 3.0, at=13.0),
+        ]
     )
     assert times.held == {"a": [Held(5.0, 13.0, 2)]}
     assert times.elapsed_seconds == 13
@@ -23,7 +31,11 @@ def test_a_trial_holds_its_workers_from_what_it_paid_to_when_it_reported() -> No
 
 def test_a_long_pause_is_not_held() -> None:
     times = Times.of(
-        [asked("a", at=0.0), report("a", 1, 5.0, at=5.0), report("a", 2, 5.0, at=60.0)]
+        [
+            asked("a", at=0.0),
+            report("a", 1, 5.0, at=5.0),
+            report("a", 2, 5.0, at=60.0),
+        ]
     )
     assert times.held["a"] == [Held(0.0, 5.0, 2), Held(55.0, 60.0, 2)]
 

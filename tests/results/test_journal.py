@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, kept_aside, read_journal
@@ -21,14 +21,12 @@ from raycosttune.results.rows import (
     observation_row,
     over_row,
     read_header,
-    read_header_space,
     read_observation,
     read_record,
     read_run_report,
     renamed_row,
     run_header_row,
     run_report_row,
-    stamped,
 )
 
 seconds = st.floats(0, 1e6)
@@ -209,17 +207,6 @@ def test_files_are_kept_under_free_names(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_header_names_the_legal_cells() -> None:
-    space = Space((1, 2, 4), (32, 64), workers_per_node=2, excluded=((4, 32),))
-    row = json.loads(json.dumps(header_row(Goal(target=0.9), "node-hours", space)))
-    assert read_header_space(row) == space
-
-
-@pytest.mark.parametrize("space", [None, 3, {"workers": []}, {"workers": [1]}])
-def test_cells_that_can_t_be_read_are_none(space: object) -> None:
-    assert read_header_space({"row": "header", "space": space}) is None
-
-
 def test_a_run_s_own_row_keeps_lists_of_numbers() -> None:
     metrics = {"a": {"b": [1, 2.5]}, "c": [1, "x"], "d": [], "e": list(range(5000)), "f": 1}
     row = run_report_row("t", Report(1.0, None, 1.0), metrics)
@@ -227,10 +214,10 @@ def test_a_run_s_own_row_keeps_lists_of_numbers() -> None:
     assert "lists" not in run_report_row("t", Report(1.0, None, 1.0), {"f": 1})
 
 
-def test_a_row_says_when_and_why() -> None:
+def test_a_row_says_why() -> None:
     record = TrialRecord("a", Allocation(1, 32), {}, 0)
-    row = stamped(asked_row(record, "is cheap"), 5.0)
-    assert (row["why"], row["at"]) == ("is cheap", 5.0)
+    row = asked_row(record, "is cheap")
+    assert row["why"] == "is cheap"
     assert read_record(row) == record
     assert "why" not in asked_row(record)
     assert over_row("done") == {"row": "over", "why": "done"}
