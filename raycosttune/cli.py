@@ -4,27 +4,23 @@ import json
 import logging
 import math
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError, WorkerHours
-from raycosttune.core.cost import CostMetric
-from raycosttune.core.cost_law import check_cost_metric
+from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError
+from raycosttune.commands.explain import explain_command
+from raycosttune.commands.options import SWEEP_S_OWN, cost_of
+from raycosttune.commands.plan import plan_command
+from raycosttune.commands.report import report_command
+from raycosttune.commands.watch import watch_command
 from raycosttune.core.figure import counted, described
 
-COSTS: dict[str, type[NodeHours | WorkerHours]] = {
-    "node-hours": NodeHours,
-    "worker-hours": WorkerHours,
-}
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
-SWEEP_S_OWN = "Left out, it is the recorded sweep's."
 # Those of raycosttune.simulate.policies, which takes seconds to import.
 POLICIES = """\b
 Policies: ours, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
@@ -37,6 +33,10 @@ REPLAYED = "replayed: only cells that the sweep measured, at each batch's best r
 @click.version_option(package_name="raycosttune")
 def main() -> None:
     """Finds the workers and the batch that train to a target for the least cost."""
+
+
+for command in (explain_command, plan_command, report_command, watch_command):
+    main.add_command(command)
 
 
 @main.command("simulate", epilog=POLICIES)
@@ -149,7 +149,7 @@ def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str
     from raycosttune.simulate.policies import start_policy  # noqa: PLC0415 - as above
 
     goal, unit = _goal(source, options)
-    cost = _cost(options["cost"], unit)
+    cost = cost_of(options["cost"], unit)
     workload = _workload(source, goal, options)
     truth = Truth(workload, goal, cost)
     oracle = f"{_words(truth.oracle)}, {truth.oracle_cost:.3g} {cost.unit} a run"
@@ -223,34 +223,6 @@ def _recorded_goal(
         msg = f"a recorded sweep says these itself: leave out {', '.join(ignored)}"
         raise click.UsageError(msg)
     return replace(goal, **given), unit
-
-
-def _cost(name: str | None, unit: str | None) -> CostMetric:
-    """Returns the cost that is asked for, or else the one of the unit."""
-    if name is None and unit not in COSTS:
-        scored = f"the sweep was scored in {unit or 'an unknown unit'}"
-        msg = f"{scored}: say --cost module:Name, node-hours or worker-hours"
-        raise click.UsageError(msg)
-    known = COSTS.get(name or unit or "")
-    cost: CostMetric = _loaded(str(name)) if known is None else known()
-    check_cost_metric(cost, ())
-    return cost
-
-
-def _loaded(name: str) -> CostMetric:
-    """Imports a metric, from the working directory too, and makes one where it is a class."""
-    module, _, attribute = name.partition(":")
-    if not (module and attribute):
-        msg = f"--cost must be node-hours, worker-hours or module:Name, got {name!r}"
-        raise click.UsageError(msg)
-    sys.path.insert(0, str(Path.cwd()))  # a console script has its own folder there
-    try:
-        found: Any = getattr(import_module(module), attribute)
-        metric: CostMetric = found() if isinstance(found, type) else found
-    except Exception as error:  # a user's module may raise anything
-        msg = f"--cost {name} can't be loaded: {type(error).__name__}: {error}"
-        raise click.UsageError(msg) from error
-    return metric
 
 
 def _words(cell: Allocation) -> str:

@@ -186,14 +186,18 @@ class Session(Book):
         copy.load_state(self.state())
         return copy
 
+    @property
+    def ahead(self) -> Experiment | Profile | str:
+        """The run or profile that comes next, or why none does."""
+        what = self._limit() or self.moment.lost or self._due_profile(None)
+        return what or next(iter(self._choices()), nothing_left(self.known))
+
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        over = self._limit() or self.moment.lost
-        ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
-        return explain(self.known, self._why, ahead or nothing_left(self.known), plan)
+        return explain(self.known, self._why, self.ahead, plan)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""

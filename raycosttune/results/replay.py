@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
@@ -64,6 +65,12 @@ def merge_rows(
             case _:
                 new += session.tell(trial_id, told)
     return new
+
+
+def why_started(session: Session, trial_id: str) -> str:
+    """Returns why a session started a trial that it knows, the end of a sentence."""
+    answer = session.ask(trial_id)  # the same again for a known trial
+    return answer.why if isinstance(answer, Run) else ""
 
 
 def read_names(rows: Iterable[Row]) -> dict[str, str]:

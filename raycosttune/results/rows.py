@@ -6,16 +6,18 @@ Every row has a `row` key that names its kind:
 |---|---|
 | header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started] |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | ended | trial_id, cause, reason, seconds |
 | profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
+| over | why |
 
 [space] is the search space as Tune has it, [cells] the rules for workers and batches, and
 [learning_rate] how the rate follows the batch, null for none; older journals lack them.
 
-[more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do [started].
+[more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
+[started, why]. `over` says that the search gives no further trial.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -25,7 +27,8 @@ timed; its `epoch_seconds` is null. A run's own journal holds its `profiled` too
 is the id that every other row goes by.
 
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
-number by its path joined with "/", in place of `value`: a run doesn't know the goal.
+number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
+the reported lists of numbers likewise.
 
 Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
 
@@ -50,6 +53,7 @@ from raycosttune.errors import InvalidStateError
 
 VERSION = 1
 ELAPSED = "elapsed_seconds"
+LONGEST_LIST = 4096  # one number a worker; whole data sets stay out of the journal
 Row = dict[str, Any]
 
 
@@ -70,6 +74,11 @@ def header_row(
     }
 
 
+def over_row(why: str) -> Row:
+    """Returns the row of a search that gives no further trial."""
+    return {"row": "over", "why": why}
+
+
 def run_header_row(trial_id: str) -> Row:
     """Returns the row that opens a run's own journal."""
     return {"row": "header", "version": VERSION, "trial_id": trial_id}
@@ -85,7 +94,8 @@ def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) ->
     """
     row = observation_row(trial_id, report)
     del row["value"]
-    return {**row, "metrics": dict(_numbers(metrics))}
+    lists = dict(_lists(metrics))
+    return {**row, "metrics": dict(_numbers(metrics)), **({"lists": lists} if lists else {})}
 
 
 def read_run_report(row: Mapping[str, Any], metric: str, goal: Goal | None = None) -> Report:
@@ -100,9 +110,9 @@ def read_run_report(row: Mapping[str, Any], metric: str, goal: Goal | None = Non
     return read_report({**row, "value": metrics.get(metric), "others": others})
 
 
-def asked_row(record: TrialRecord) -> Row:
-    """Returns the row of a trial that was asked for."""
-    return {
+def asked_row(record: TrialRecord, why: str = "") -> Row:
+    """Returns the row of a trial that was asked for, and why it was."""
+    row = {
         "row": "asked",
         "trial_id": record.trial_id,
         "workers": record.allocation.workers,
@@ -112,6 +122,7 @@ def asked_row(record: TrialRecord) -> Row:
         "proposal": record.proposal,
         "started": record.started,
     }
+    return {**row, "why": why} if why else row
 
 
 def profile_row(record: ProfileRecord) -> Row:
@@ -266,3 +277,13 @@ def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str
             yield from _numbers(value, f"{parent}{key}/")
         elif (number := read_number(value)) is not None:
             yield f"{parent}{key}", number
+
+
+def _lists(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, list[float]]]:
+    for key, value in metrics.items():
+        if isinstance(value, Mapping):
+            yield from _lists(value, f"{parent}{key}/")
+        elif isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
+            numbers = [number for item in value if (number := read_number(item)) is not None]
+            if len(numbers) == len(value):
+                yield f"{parent}{key}", numbers

@@ -16,6 +16,7 @@ from raycosttune.results.replay import (
     read_names,
     read_run_profile,
     read_run_reports,
+    why_started,
 )
 from raycosttune.results.rows import (
     ELAPSED,
@@ -24,6 +25,7 @@ from raycosttune.results.rows import (
     failed_cells,
     header_row,
     observation_row,
+    over_row,
     profile_row,
     profiled_row,
     read_profiled,
@@ -106,11 +108,16 @@ class Ledger:
         if trial_id in session.profiles:
             self._write(session, profile_row(session.profiles[trial_id]))
         else:
-            self._write(session, asked_row(session.records[trial_id]))
+            why = why_started(session, trial_id)
+            self._write(session, asked_row(session.records[trial_id], why))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
         self._journal.append(renamed_row(trial_id, record_id))
+
+    def over(self, session: Session, why: str) -> None:
+        """Writes that the search gives no further trial."""
+        self._write(session, over_row(why))
 
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
         """Tells the session, and writes what is new to it."""
@@ -200,7 +207,7 @@ def _everything(session: Session, about: Row) -> Iterator[Row]:
         if profile.ended is not None:
             yield observation_row(profile.trial_id, profile.ended)
     for record in session.records.values():
-        yield asked_row(record)
+        yield asked_row(record, why_started(session, record.trial_id))
         for report in record.reports:
             yield observation_row(record.trial_id, report)
         if record.ended is not None:

@@ -88,6 +88,7 @@ class Sweep:
     def say_end(self, end: Finished) -> None:
         """Logs why the search ends; loudly where it failed or was used up before Tune's run."""
         why = end.why
+        self._ledger.over(self.session, why)
         if self.is_idle and self.session.records:
             logger.warning(
                 "this run gets no trial: its search has already run %s, and %s. Make a "
