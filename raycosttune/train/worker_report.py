@@ -19,7 +19,7 @@ from raycosttune.train import keys
 from raycosttune.train.current import CURRENT
 from raycosttune.train.place import STATE_FILE
 from raycosttune.train.rebalancer import Rebalancer
-from raycosttune.train.settings import installed
+from raycosttune.train.settings import heed_idle_policy, installed
 
 logger = logging.getLogger(__name__)
 Metrics = dict[str, Any]
@@ -47,7 +47,9 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
     ) -> None:
         """See ray.train.report."""
         rebalancer = CURRENT.rebalancer
-        if rebalancer is not None:
+        if rebalancer is None:
+            heed_idle_policy()
+        else:
             metrics = {**metrics, **self._measured(rebalancer)}
             if checkpoint is not None:
                 _keep(rebalancer, checkpoint)
