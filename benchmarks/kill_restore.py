@@ -12,8 +12,6 @@ Checked in every case, by the journal and by a log that the trials' own function
 import argparse
 import json
 import logging
-import math
-import os
 import shutil
 import signal
 import subprocess
@@ -26,20 +24,16 @@ from pathlib import Path
 from typing import Any
 
 import ray
+from killed_sweep import SweepFolder, run_sweep, train_slowly
 from ray import tune
 
-from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import TrialRecord
-from raycosttune.results.journal import read_journal
-from raycosttune.results.replay import read_names, read_trials
-from raycosttune.tune import CostAwareScheduler, CostAwareSearch, function_trainable
+from raycosttune.tune import function_trainable
 
 TRIALS = 25
 EPOCHS = 4
 EPOCH_SECONDS = 0.1
 GIVE_UP_SECONDS = 300.0
-NAME = "sweep"
 
 
 @dataclass
@@ -86,48 +80,44 @@ def main() -> None:
 def run_case(case: Case, trials: int) -> dict[str, Any]:
     """Runs one case in a folder of its own and returns its figures."""
     folder = Path(tempfile.mkdtemp(prefix="kill-restore-"))
+    sweep = SweepFolder(folder)
     begun = time.monotonic()
     again: list[str] = []
     try:
         for kill in [*case.kills, None]:
-            before = _starts(folder)
-            _run_until(folder, kill, trials)
-            names = _names(folder)
-            worked = {names.get(trial, trial) for trial in _starts(folder)[len(before) :]}
-            again += sorted(worked & case.ended_before)
-            records = _records(folder)
-            case.asked_before |= set(records)
-            case.ended_before |= {name for name, r in records.items() if not r.is_live}
-        records = _records(folder)
-        result = json.loads((folder / "result.json").read_text())
-        started = [_names(folder).get(trial, trial) for trial in _starts(folder)]
+            before = len(sweep.starts())
+            _run_until(sweep, kill, trials)
+            again += sorted(set(sweep.started()[before:]) & case.ended_before)
+            case.asked_before |= set(sweep.records())
+            case.ended_before |= set(sweep.ended())
+        started, result = sweep.started(), sweep.result() or {}
         return {
             "kills": list(case.kills),
-            "trials": len(records),
+            "trials": len(sweep.records()),
             "restarted": len(started) - len(set(started)),
             "again": len(again),
-            "lost": len(case.asked_before - {n for n, r in records.items() if not r.is_live}),
+            "lost": len(case.asked_before - set(sweep.ended())),
             "spent": result["spent"],
-            "journal_spent": _journal_spent(records),
+            "journal_spent": sweep.spent(),
             "seconds": time.monotonic() - begun,
         }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run_until(folder: Path, kill: int | None, trials: int) -> None:
+def _run_until(sweep: SweepFolder, kill: int | None, trials: int) -> None:
     """Runs the driver to its end, or kills it once so many trials have ended."""
-    with (folder / "driver.log").open("a") as log:
+    driver_log = sweep.folder / "driver.log"
+    with driver_log.open("a") as log:
         driver = subprocess.Popen(  # noqa: S603 - this very file
-            [sys.executable, __file__, "--drive", str(folder), "--trials", str(trials)],
+            [sys.executable, __file__, "--drive", str(sweep.folder), "--trials", str(trials)],
             stdout=log,
             stderr=log,
         )
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while driver.poll() is None:
-        records = _records(folder)
-        ended = sum(not record.is_live for record in records.values())
-        if kill is not None and records and ended >= kill and _is_restorable(folder):
+        records, ended = sweep.records(), len(sweep.ended())
+        if kill is not None and records and ended >= kill and sweep.is_restorable():
             time.sleep(0.07 * (kill % 5))  # so that not every kill follows an end at once
             driver.send_signal(signal.SIGKILL)
             driver.wait()
@@ -135,45 +125,18 @@ def _run_until(folder: Path, kill: int | None, trials: int) -> None:
         if time.monotonic() > deadline:
             driver.send_signal(signal.SIGTERM)
             driver.wait()
-            sys.exit((folder / "driver.log").read_text()[-4000:])
+            sys.exit(driver_log.read_text()[-4000:])
         time.sleep(0.02)
     if driver.returncode:
-        sys.exit((folder / "driver.log").read_text()[-4000:])
-
-
-def _is_restorable(folder: Path) -> bool:
-    return any((folder / NAME).glob("experiment_state-*.json"))
-
-
-def _records(folder: Path) -> dict[str, TrialRecord]:
-    return read_trials(read_journal(folder / NAME / "raycosttune" / "journal.jsonl"))
-
-
-def _journal_spent(records: dict[str, TrialRecord]) -> float:
-    return math.fsum(WorkerHours()(r.allocation, r.seconds) for r in records.values())
-
-
-def _starts(folder: Path) -> list[str]:
-    log = folder / "work.log"
-    lines = log.read_text().splitlines() if log.exists() else []
-    return [line.split()[1] for line in lines if line.startswith("start ")]
-
-
-def _names(folder: Path) -> dict[str, str]:
-    """Reads the new ids of trials that Tune had forgotten."""
-    return read_names(read_journal(folder / NAME / "raycosttune" / "journal.jsonl"))
+        sys.exit(driver_log.read_text()[-4000:])
 
 
 def drive(folder: Path, trials: int) -> None:
     """Runs the sweep in this process: from its start, or from where it was killed."""
 
     def train(config: dict[str, Any]) -> None:
-        trial = tune.get_context().get_trial_id()
-        _log(folder / "work.log", f"start {trial}")
-        for epoch in range(1, EPOCHS + 1):
-            time.sleep(EPOCH_SECONDS)
-            tune.report({"loss": 1 / epoch + 1 / config["batch_size"], "epoch": epoch})
-        _log(folder / "work.log", f"end {trial}")
+        log, floor = folder / "work.log", 1 / config["batch_size"]
+        train_slowly(log, config, EPOCHS, EPOCH_SECONDS, lambda epoch: 1 / epoch + floor)
 
     ray.init(
         address="local",
@@ -183,41 +146,17 @@ def drive(folder: Path, trials: int) -> None:
         logging_level=logging.ERROR,
         object_store_memory=100_000_000,
     )
-    trainable = function_trainable(train)
-    experiment = folder / NAME
-    if _is_restorable(folder):
-        tuner = tune.Tuner.restore(str(experiment), trainable)
-    else:
-        shutil.rmtree(experiment, ignore_errors=True)
-        search = CostAwareSearch(
-            Goal(metric="loss", mode="min", target=0.001),
-            cost=WorkerHours(),
-            max_concurrent=2,
-        )
-        tuner = tune.Tuner(
-            trainable,
-            param_space={
-                "num_workers": tune.choice([1]),
-                "batch_size": tune.choice([2**k for k in range(trials)]),
-            },
-            tune_config=tune.TuneConfig(
-                search_alg=search,
-                scheduler=CostAwareScheduler(),
-                num_samples=trials,
-                reuse_actors=True,
-            ),
-            run_config=tune.RunConfig(name=NAME, storage_path=str(folder), verbose=0),
-        )
-    tuner.fit()
-    search = CostAwareSearch.of(tuner)
-    (folder / "result.json").write_text(json.dumps({"spent": search.session.spent}))
-
-
-def _log(path: Path, line: str) -> None:
-    with path.open("a") as file:
-        file.write(line + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    run_sweep(
+        folder,
+        function_trainable(train),
+        Goal(metric="loss", mode="min", target=0.001),
+        {
+            "num_workers": tune.choice([1]),
+            "batch_size": tune.choice([2**k for k in range(trials)]),
+        },
+        num_samples=trials,
+        reuse_actors=True,
+    )
 
 
 if __name__ == "__main__":

@@ -9,8 +9,7 @@ Left to itself a session ends this sweep after a handful of runs. So all but the
 each size are not asked for: they are adopted, in random cells of the ten larger batches, as runs of
 five evaluations. Four of five of them reached the target, the others were cut after their third
 evaluation. The ten smaller batches, where the best cell is, are left open, so that an ask has 150
-to 200 cells to rank and answers with one of them. What is adopted is read before the clock runs,
-as a sweep that comes so far by itself has read each trial when it ended.
+to 200 cells to rank and answers with one of them. What is adopted is read before the clock runs.
 
 Timed are the last trials before each size, at most 50, fewer where `--seconds` are up (then the
 rest is adopted, too). Each is told three epochs and then cut, whatever was decided:

@@ -20,8 +20,7 @@ from raycosttune.train import prepare_data_loader, prepare_model, rebalance
 
 WORKERS = 2
 BATCH, STEPS, INPUTS, WIDTH = 4096, 6, 128, 768
-EPOCHS, REPEATS, SETTLING = 6, 3, 2
-CALM_EPOCHS = 3
+EPOCHS, CALM_EPOCHS, REPEATS, SETTLING = 10, 6, 3, 2
 BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100000))"
 
 
@@ -73,7 +72,7 @@ def run_burner(
     """Measures how much of the time that burners cost is recovered.
 
     Each repeat trains undisturbed with equal shares, then beside the burners with equal shares and
-    with balanced ones. Epochs after the first two count, one in the undisturbed run.
+    with balanced ones; medians of the epochs after the first two count.
 
     Args:
         policy: What balances.
@@ -82,14 +81,15 @@ def run_burner(
         burners: Processes on the first worker's core.
     """
     cores = sorted(os.sched_getaffinity(0))[:WORKERS]
-    rows = []
+    rows, shares = [], []
     with World(WORKERS, cores) as world:
         for _ in range(repeats or REPEATS):
-            calm = world.run(train, None, CALM_EPOCHS).epoch_seconds[1:]
+            calm = world.run(train, None, CALM_EPOCHS).epoch_seconds[SETTLING:]
             with burning(cores[0], burners):
                 off = world.run(train, None, epochs or EPOCHS).epoch_seconds[SETTLING:]
                 run = world.run(train, policy, epochs or EPOCHS)
             seconds = (calm, off, run.epoch_seconds[SETTLING:])
+            shares.append(run.answers[0][-1])
             rows.append([statistics.median(each) for each in seconds])
     recovered = [(off - on) / (off - calm) for calm, off, on in rows]
     calm, off, on = (statistics.median(column) for column in zip(*rows, strict=True))
@@ -106,6 +106,7 @@ def run_burner(
         "recovered_at_best": (1 + burners - best / calm) / burners,
         "each_recovered": recovered,
         "burners": burners,
-        "shares": run.answers[0][-1],
+        "shares": shares[-1],
+        "each_shares": shares,
         "shares_off": equal_shares(BATCH, WORKERS),
     }

@@ -145,7 +145,7 @@ def _overhead(
         "overhead_ms_per_step": 1e3 * overhead * statistics.median(plain) / scenario.steps,
         "on_over_off": 1 + overhead,
         "saving": -overhead,
-        "makespan_over_optimum": statistics.median(ours) / best,
+        "makespan_over_optimum": statistics.median(ours) / best if best else float("inf"),
         "pairs": len(overheads),
         "shares": shares[-1],
         "changes": sum(one != other for one, other in pairwise(shares)),

@@ -25,13 +25,13 @@ from pathlib import Path
 import numpy as np
 
 from raycosttune.core.isotonic import Floats
+from raycosttune.core.measured import measured_space
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.time_surrogate import Z90, TimeSurrogate
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate import AnalyticWorkload
 from raycosttune.simulate.peers.step_time import fit_step_time
 from raycosttune.simulate.peers.surface import Surface
-from raycosttune.simulate.table import measured_space
 from raycosttune.simulate.tidy import TidyFile
 
 COLUMNS = ("workload", "device", "workers", "batch_size", "step_seconds", "kind")

@@ -1,25 +1,26 @@
 """The command line."""
 
 import json
+import logging
 import math
-import sys
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError, WorkerHours
-from raycosttune.core.cost import CostMetric, check_cost_metric
+from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError
+from raycosttune.commands.explain import explain_command
+from raycosttune.commands.options import SWEEP_S_OWN, cost_of
+from raycosttune.commands.plan import plan_command
+from raycosttune.commands.report import report_command
+from raycosttune.commands.watch import watch_command
 from raycosttune.core.figure import counted, described
 
-COSTS: dict[str, type[NodeHours | WorkerHours]] = {
-    "node-hours": NodeHours,
-    "worker-hours": WorkerHours,
-}
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
-SWEEP_S_OWN = "Left out, it is the recorded sweep's."
 # Those of raycosttune.simulate.policies, which takes seconds to import.
 POLICIES = """\b
 Policies: ours, ours-fixed, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
@@ -32,6 +33,10 @@ REPLAYED = "replayed: only cells that the sweep measured, at each batch's best r
 @click.version_option(package_name="raycosttune")
 def main() -> None:
     """Finds the workers and the batch that train to a target for the least cost."""
+
+
+for command in (explain_command, plan_command, report_command, watch_command):
+    main.add_command(command)
 
 
 @main.command("simulate", epilog=POLICIES)
@@ -86,12 +91,65 @@ def simulate_command(source: Path, policies: str, *, as_json: bool, **options: A
         click.echo(REPLAYED)
 
 
+@main.command("advise")
+@click.argument("target")
+@click.option("--batch", type=click.IntRange(min=1), required=True, help="Global batch.")
+@click.option("--workers", type=click.IntRange(min=1), help="Most there are. [default: the cores]")
+@click.option("--workers-per-node", type=click.IntRange(min=1), help="That one machine holds.")
+@click.option("--bandwidth", type=float, help="Between machines, bytes a second.")
+@click.option("--memory", type=float, help="That a worker may use, bytes.")
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda or one of several.")
+@click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--steps", type=click.IntRange(min=1), default=10, show_default=True)
+@click.option("--algorithms", is_flag=True, help="Try the algorithms of each layer too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def advise_command(target: str, batch: int, *, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's
+    """Profiles a job for a minute or two: what limits its scaling, and what to do about it.
+
+    TARGET is module:function, found in this folder too. The function takes no argument and
+    returns a model, or (model, dataset, loss), or a raycosttune.train.Job: see docs/advise.md.
+    """
+    from raycosttune.advise import Cluster, Link, guide  # noqa: PLC0415 - as below
+    from raycosttune.train import probe_report  # noqa: PLC0415 - takes seconds
+
+    workers = options.pop("workers") or max(1, (os.cpu_count() or 1) // options["threads"])
+    per_node, bandwidth = options.pop("workers_per_node"), options.pop("bandwidth")
+    try:
+        cluster = Cluster(workers, per_node, None if bandwidth is None else Link(bandwidth))
+        with _progress():
+            profile, algorithms = probe_report.profiled(target, batch, cluster, **options)
+        found = guide(profile, cluster)
+    except RayCostTuneError as error:
+        raise click.UsageError(str(error)) from error
+    if as_json:
+        data = probe_report.report_data(profile, found, algorithms)
+        click.echo(json.dumps(data, indent=1))
+        return
+    for line in probe_report.report_lines(found, algorithms):
+        click.echo(line)
+
+
+@contextmanager
+def _progress() -> Iterator[None]:
+    """Writes what is measured next to the standard error stream."""
+    logger, handler = logging.getLogger("raycosttune.train"), logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(message)s ..."))
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str, Any]:
     from raycosttune.simulate import Noise, Truth, bill, simulate  # noqa: PLC0415 - takes seconds
     from raycosttune.simulate.policies import start_policy  # noqa: PLC0415 - as above
 
     goal, unit = _goal(source, options)
-    cost = _cost(options["cost"], unit)
+    cost = cost_of(options["cost"], unit)
     workload = _workload(source, goal, options)
     truth = Truth(workload, goal, cost)
     oracle = f"{_words(truth.oracle)}, {truth.oracle_cost:.3g} {cost.unit} a run"
@@ -165,34 +223,6 @@ def _recorded_goal(
         msg = f"a recorded sweep says these itself: leave out {', '.join(ignored)}"
         raise click.UsageError(msg)
     return replace(goal, **given), unit
-
-
-def _cost(name: str | None, unit: str | None) -> CostMetric:
-    """Returns the cost that is asked for, or else the one of the unit."""
-    if name is None and unit not in COSTS:
-        scored = f"the sweep was scored in {unit or 'an unknown unit'}"
-        msg = f"{scored}: say --cost module:Name, node-hours or worker-hours"
-        raise click.UsageError(msg)
-    known = COSTS.get(name or unit or "")
-    cost: CostMetric = _loaded(str(name)) if known is None else known()
-    check_cost_metric(cost, ())
-    return cost
-
-
-def _loaded(name: str) -> CostMetric:
-    """Imports a metric, from the working directory too, and makes one where it is a class."""
-    module, _, attribute = name.partition(":")
-    if not (module and attribute):
-        msg = f"--cost must be node-hours, worker-hours or module:Name, got {name!r}"
-        raise click.UsageError(msg)
-    sys.path.insert(0, str(Path.cwd()))  # a console script has its own folder there
-    try:
-        found: Any = getattr(import_module(module), attribute)
-        metric: CostMetric = found() if isinstance(found, type) else found
-    except Exception as error:  # a user's module may raise anything
-        msg = f"--cost {name} can't be loaded: {type(error).__name__}: {error}"
-        raise click.UsageError(msg) from error
-    return metric
 
 
 def _words(cell: Allocation) -> str:

@@ -1,5 +1,7 @@
 """Errors that raycosttune raises, all below one base class."""
 
+from collections.abc import Sequence
+
 
 class RayCostTuneError(Exception):
     """Is the base of every error that raycosttune raises on purpose."""
@@ -15,6 +17,26 @@ class InvalidGoalError(RayCostTuneError, ValueError):
 
 class InvalidCostError(RayCostTuneError, ValueError):
     """Says that a cost metric has no unit or returned something that is no cost."""
+
+
+class InvalidPriceSheetError(InvalidCostError):
+    """Says everything that is wrong with a price sheet.
+
+    Attributes:
+        problems: What is wrong, one sentence each.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(self.problems))
+
+    def __reduce__(self) -> tuple[type["InvalidPriceSheetError"], tuple[tuple[str, ...]]]:
+        """Lets it pass between processes with its problems."""
+        return type(self), (self.problems,)
+
+
+class PowerUnknownError(RayCostTuneError, RuntimeError):
+    """Says that nothing on this machine tells what it draws."""
 
 
 class InvalidStateError(RayCostTuneError, ValueError):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from raycosttune.cli import SWEEP_S_OWN, main
+from raycosttune.cli import main
+from raycosttune.commands.options import SWEEP_S_OWN
 from raycosttune.core.cost import NodeHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord

@@ -13,7 +13,7 @@ import torch
 from ray import tune
 
 from raycosttune import Allocation, Goal, NoPlan
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
 from raycosttune.tune.plan import TunePlan

@@ -20,6 +20,16 @@ from raycosttune.advise.allreduce import (
     tree_seconds,
 )
 from raycosttune.advise.amdahl import amdahl_speedup, serial_part, serial_part_of_overhead
+from raycosttune.advise.guide import Guide, Scaling, guide
+from raycosttune.advise.job import (
+    Cluster,
+    JobProfile,
+    Memory,
+    Pair,
+    profile_from_data,
+    profile_to_data,
+)
+from raycosttune.advise.loading import exposed_loading_seconds, loaders_to_hide
 from raycosttune.advise.memory import (
     MemoryLine,
     fit_memory_line,
@@ -27,7 +37,13 @@ from raycosttune.advise.memory import (
     memory_terms,
     workspace_bytes,
 )
-from raycosttune.advise.overlap import batch_to_hide, exposed_seconds, step_seconds
+from raycosttune.advise.overlap import (
+    batch_to_hide,
+    bucketed_exposed_seconds,
+    exposed_seconds,
+    log_step_seconds,
+    step_seconds,
+)
 from raycosttune.advise.scaling import FittedLaw, JudgedLaw, fit_law, rank_laws
 from raycosttune.advise.server import (
     parameter_servers,
@@ -46,35 +62,50 @@ from raycosttune.advise.speedup import (
     workers_for_speedup,
 )
 from raycosttune.advise.step import ComputeLine, StepLaw, fit_compute_line
+from raycosttune.advise.sweep import Sweep, suggest_sweep
 from raycosttune.errors import InvalidAdviceError
 
 __all__ = [
     "AlgorithmChoice",
     "BatchChoice",
+    "Cluster",
     "ComputeLine",
     "Cost",
     "FittedLaw",
+    "Guide",
     "InvalidAdviceError",
+    "JobProfile",
     "JudgedLaw",
     "Link",
+    "Memory",
     "MemoryLine",
+    "Pair",
+    "Scaling",
     "StepLaw",
+    "Sweep",
     "amdahl_speedup",
     "batch_to_hide",
+    "bucketed_exposed_seconds",
     "choose_algorithms",
     "choose_batch",
     "efficiency",
+    "exposed_loading_seconds",
     "exposed_seconds",
     "fit_compute_line",
     "fit_law",
     "fit_memory_line",
+    "guide",
     "hierarchical_seconds",
     "largest_batch",
     "largest_overhead_ratio",
+    "loaders_to_hide",
+    "log_step_seconds",
     "memory_terms",
     "node_hours_factor",
     "overhead_ratio",
     "parameter_servers",
+    "profile_from_data",
+    "profile_to_data",
     "rank_laws",
     "ring_bandwidth",
     "ring_power",
@@ -88,6 +119,7 @@ __all__ = [
     "speedup",
     "speedup_limit",
     "step_seconds",
+    "suggest_sweep",
     "tree_seconds",
     "workers_for_efficiency",
     "workers_for_speedup",

@@ -2,7 +2,12 @@
 
 import math
 
-from raycosttune.advise.quantity import MOST_COUNT, amount, positive, refuse, rounded_up
+import numpy as np
+from numpy.typing import NDArray
+
+from raycosttune.advise.quantity import MOST_COUNT, amount, count, positive, refuse, rounded_up
+
+Floats = NDArray[np.float64]
 
 
 def step_seconds(compute_seconds: float, exchange_seconds: float, overlap: float = 1.0) -> float:
@@ -32,6 +37,22 @@ def step_seconds(compute_seconds: float, exchange_seconds: float, overlap: float
     return longer * math.pow(1 + math.pow(shorter / longer, overlap), 1 / overlap)
 
 
+def log_step_seconds(log_compute: Floats, log_exchange: Floats, overlap: float) -> Floats:
+    """Returns the logs of `step_seconds` from the logs of both, as the search's own law needs them.
+
+    Args:
+        log_compute: Log seconds of the steps' compute, of any shape.
+        log_exchange: Log seconds of their exchange, likewise; minus infinity, or far below the
+            other, where there is none.
+        overlap: As in `step_seconds`, finite.
+
+    >>> log_step_seconds(np.log([3.0]), np.log([4.0]), 2.0).round(6) == np.log([5.0]).round(6)
+    array([ True])
+    """
+    both = np.logaddexp(overlap * log_compute, overlap * log_exchange)
+    return np.asarray(both / overlap, dtype=np.float64)
+
+
 def exposed_seconds(compute_seconds: float, exchange_seconds: float, overlap: float = 1.0) -> float:
     """Returns what an exchange adds to a step: `step_seconds` less the compute.
 
@@ -47,6 +68,34 @@ def exposed_seconds(compute_seconds: float, exchange_seconds: float, overlap: fl
     2.0
     """
     return step_seconds(compute_seconds, exchange_seconds, overlap) - compute_seconds
+
+
+def bucketed_exposed_seconds(
+    backward_seconds: float, exchange_seconds: float, buckets: int
+) -> float:
+    """Returns what an exchange in buckets adds: max(E / k, E - W (1 - 1 / k)).
+
+    A bucket leaves when its gradients are there, evenly over the backward pass, and waits until
+    the link is free. The last one leaves at the end, so it never hides.
+
+    Args:
+        backward_seconds: W, of the backward pass.
+        exchange_seconds: E, of all buckets one after the other.
+        buckets: k, all of one size, as `DistributedDataParallel` makes them of 25 MB.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable.
+
+    References:
+        Li et al. 2020, PyTorch Distributed, section 3.2 (buckets); follows for equal ones.
+
+    >>> bucketed_exposed_seconds(2.0, 1.0, buckets=4), bucketed_exposed_seconds(2.0, 4.0, buckets=4)
+    (0.25, 2.5)
+    """
+    backward = amount("backward_seconds", backward_seconds)
+    exchange = amount("exchange_seconds", exchange_seconds)
+    number = count("buckets", buckets)
+    return max(exchange / number, exchange - backward * (1 - 1 / number))
 
 
 def batch_to_hide(

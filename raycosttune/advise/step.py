@@ -78,6 +78,7 @@ class StepLaw:
             was seen to grow by.
         workers_per_node: Workers that a node holds, None where one holds all.
         far_pair_seconds: As `pair_seconds`, of two workers on two nodes; None where not known.
+        crowding: Compute of a worker that shares its node with others over that of one alone.
 
     Raises:
         InvalidAdviceError: If a number is unusable.
@@ -88,9 +89,11 @@ class StepLaw:
     overlap: float = 1.0
     workers_per_node: int | None = None
     far_pair_seconds: float | None = None
+    crowding: float = 1.0
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
+        positive("StepLaw.crowding", self.crowding)
         amount("StepLaw.pair_seconds", self.pair_seconds)
         amount("StepLaw.far_pair_seconds", self.far_pair_seconds or 0.0)
         count("StepLaw.workers_per_node", self.workers_per_node or 1)
@@ -122,7 +125,8 @@ class StepLaw:
         0.56
         """
         share = math.ceil(count("batch_size", batch_size) / count("workers", workers))
-        compute = self.compute.seconds(share)
+        is_crowded = workers > 1 and self.workers_per_node != 1
+        compute = self.compute.seconds(share) * (self.crowding if is_crowded else 1.0)
         return step_seconds(compute, self.exchange_seconds(workers), self.overlap)
 
     def speedup(self, workers: int, batch_size: int) -> float:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from raycosttune.core.billing import Billing
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digests
 from raycosttune.core.goal import Goal
-from raycosttune.core.held import paid, paid_for
+from raycosttune.core.held import billed, paid, paid_for, use_of, uses
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.roll import Placed, Roll
 from raycosttune.core.space import Space
@@ -24,11 +26,15 @@ class Archive:
         space: The legal cells.
         goal: Target and limits.
         cost: The cost metric.
+        prior: What an earlier sweep showed, if anything.
     """
 
-    def __init__(self, space: Space, goal: Goal, cost: CostMetric) -> None:
+    def __init__(
+        self, space: Space, goal: Goal, cost: CostMetric, prior: Prior | None = None
+    ) -> None:
         self._space, self._goal, self._cost = space, goal, cost
         self._digests, self._ended, self._roll = Digests(goal), Tally(space, goal), Roll()
+        self._earlier = () if prior is None else prior.add_to(self._ended, space, goal)
         self._paid, self._bills, self._due = Fraction(0), Roll(), list[Placed]()
 
     def known(self, records: Records, profiles: Sequence[ProfileRecord]) -> Knowledge:
@@ -47,7 +53,8 @@ class Archive:
         for profile in profiles:
             tally.add_profile(profile)
         where = self._space, self._goal, self._cost
-        return Knowledge(tuple(records.values()), *where, self._digests, profiles, tally)
+        own = tuple(records.values())
+        return Knowledge(own, *where, self._digests, profiles, tally, self._earlier)
 
     def spent(self, records: Records, profiles: Sequence[ProfileRecord]) -> float:
         """Returns what everything has cost up to the last reports, exactly summed.
@@ -59,6 +66,9 @@ class Archive:
         Raises:
             InvalidCostError: If the cost metric fails.
         """
+        if isinstance(self._cost, Billing):
+            held = (use for record in records.values() for use in uses(record, self._space))
+            return billed(self._cost, (*held, *map(use_of, profiles)))
         self._due += self._bills.ended(records)
         while self._due:
             self._paid += Fraction(paid(self._due[-1][1], self._space, self._cost))

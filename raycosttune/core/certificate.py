@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.cost import may_fall
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
@@ -24,18 +25,23 @@ class Certificate:
         untried: Cells that could still be cheaper, as far as is known.
         time_slack: Relative slack of the bounds on epoch time.
         epochs_slack: Relative slack of the bounds on epochs.
+        is_bounded: Whether bounds on time are bounds on cost; not so for a metric that says of
+            itself that it may fall.
     """
 
     gap: float
     untried: int
     time_slack: float
     epochs_slack: float
+    is_bounded: bool = True
 
     @property
     def saving(self) -> str:
         """The most that could be saved, in words."""
         if self.untried == 0:
             return "nothing untried can be cheaper"
+        if not self.is_bounded:
+            return "nothing is certified, as the cost may fall where time or workers grow"
         return f"nothing untried can save more than {math.ceil(self.gap * 100)}%"
 
     def __str__(self) -> str:
@@ -51,7 +57,7 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     least = least_costs(known, incumbent)
     gap = 0.0 if len(least) == 0 else 1 - float(least.min()) / incumbent.cost.mid
     slacks = math.expm1(known.time.slack), math.expm1(known.accuracy.slack)
-    return Certificate(gap, len(least), *slacks)
+    return Certificate(gap, len(least), *slacks, is_bounded=not may_fall(known.cost))
 
 
 def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:
@@ -66,6 +72,6 @@ def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:
         batch: known.accuracy.floor(batch, incumbent.recipe) for batch in set(batches.tolist())
     }
     seconds = known.least_seconds_of(places, known.grid.spread(batches, floors))
-    in_time = seconds <= known.limit
-    costs = known.costs_of(places[in_time], seconds[in_time])
+    in_time = known.keeps(places, seconds)
+    costs = known.least_costs_of(places[in_time], seconds[in_time])
     return np.asarray(costs[costs < incumbent.cost.mid], dtype=np.float64)

@@ -32,7 +32,7 @@ def experiments(
     incumbent = known.incumbent
     if incumbent is None:
         return planner.first_runs() if planner else first_experiments(known, recipes=recipes)
-    if known.remaining_runs == 0 or is_certified(known):
+    if is_over(known):
         return []
     if planner:
         return planner.further_runs(incumbent)
@@ -42,6 +42,12 @@ def experiments(
 def has_recipes(proposer: Proposer) -> bool:
     """Tells whether anything is proposed beside workers and batch."""
     return not isinstance(proposer, NoHyperparameters)
+
+
+def is_over(known: Knowledge) -> bool:
+    """Tells whether the target is reached and nothing more can save anything worth while."""
+    is_reached = known.incumbent is not None
+    return is_reached and (known.remaining_runs == 0 or is_certified(known))
 
 
 def is_certified(known: Knowledge) -> bool:
@@ -103,6 +109,8 @@ def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) 
         return known.recipes[experiment.recipe]
     keys, scores = known.accuracy.recipes, known.accuracy.scores()
     scored = [Scored(known.recipes[key], score) for key, score in zip(keys, scores, strict=True)]
+    if experiment.fixed is not None:
+        return proposer.propose(len(known.records), scored) | experiment.fixed
     for index in range(len(known.records), len(known.records) + PROPOSALS):
         recipe = proposer.propose(index, scored)
         history = known.tally.recipes.get(recipe_key(recipe))

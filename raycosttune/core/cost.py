@@ -1,25 +1,20 @@
 """What a run costs: the metric that a sweep minimises."""
 
 import math
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raycosttune.core.figure import told_apart
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
 Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
-# Where a metric is tried: dense, and seldom whole, since an epoch's time is neither.
-TRIED_SECONDS = (
-    *(0.0, 0.1, 0.5, 1.0, 2.7, 7.3, 19.9, 33.3, 59.5, 60.0, 60.5, 99.9, 270.1, 599.9, 733.3),
-    *(1234.5, 1999.9, 3599.5, 3600.0, 3600.5, 5400.1, 9876.5, 20000.1, 43210.9, 86400.0),
-)
+CALL = "__call__(allocation, seconds)"
 
 
 @runtime_checkable
@@ -38,26 +33,38 @@ class CostMetric(Protocol):
         """Returns the cost of holding `allocation` for `seconds`, at least 0."""
 
 
+class Proportional(ABC):
+    """Is a metric whose cost is a rate times the time, so that many are worked out at once."""
+
+    @abstractmethod
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the cost of holding an allocation for an hour."""
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        """Returns the cost of an hour times the hours."""
+        return self.per_hour(allocation) * seconds / SECONDS_PER_HOUR
+
+
 @dataclass(frozen=True)
-class NodeHours:
+class NodeHours(Proportional):
     """Counts whole machines: nodes times hours (Liang et al. 2022)."""
 
     unit: str = "node-hours"
 
-    def __call__(self, allocation: Allocation, seconds: float) -> float:
-        """Returns nodes times hours."""
-        return allocation.nodes * seconds / SECONDS_PER_HOUR
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the nodes."""
+        return allocation.nodes
 
 
 @dataclass(frozen=True)
-class WorkerHours:
+class WorkerHours(Proportional):
     """Counts workers times hours, for clusters that are shared worker by worker."""
 
     unit: str = "worker-hours"
 
-    def __call__(self, allocation: Allocation, seconds: float) -> float:
-        """Returns workers times hours."""
-        return allocation.workers * seconds / SECONDS_PER_HOUR
+    def per_hour(self, allocation: Allocation) -> float:
+        """Returns the workers."""
+        return allocation.workers
 
 
 def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> float:
@@ -75,13 +82,24 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         InvalidCostError: If the metric raises, or returns something else than a finite
             number of at least 0.
     """
+    where = f"{allocation} over {seconds:g} s"
+    return checked_value(metric, CALL, where, lambda: metric(allocation, seconds))
+
+
+def checked_value(metric: CostMetric, name: str, where: str, ask: Callable[[], float]) -> float:
+    """Asks a metric for a cost, and refuses what is none; raises as `checked_cost` does.
+
+    Args:
+        metric: The cost metric.
+        name: The method that is called.
+        where: What for, in words.
+        ask: Calls it.
+    """
+    cure = f"Mend its {name}."
     try:
-        value = metric(allocation, seconds)
+        value = ask()
     except Exception as error:
-        msg = (
-            f"{type(metric).__name__} raised {error!r} for {allocation} over {seconds:g} s. "
-            "Mend its __call__(allocation, seconds)."
-        )
+        msg = f"{type(metric).__name__} raised {error!r} for {where}. {cure}"
         raise InvalidCostError(msg) from error
     try:
         cost = float(value)
@@ -90,16 +108,21 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
     if not (math.isfinite(cost) and cost >= 0):
         msg = (
             f"a cost must be a finite number of at least 0, got {value!r} from "
-            f"{type(metric).__name__} for {allocation} over {seconds:g} s. "
-            "Mend its __call__(allocation, seconds)."
+            f"{type(metric).__name__} for {where}. {cure}"
         )
         raise InvalidCostError(msg)
     return cost
 
 
-def is_proportional(metric: CostMetric) -> bool:
-    """Tells whether a metric is one of this module's, which are proportional to the time."""
-    return type(metric) is NodeHours or type(metric) is WorkerHours
+def is_proportional(metric: CostMetric) -> TypeGuard[Proportional]:
+    """Tells whether a metric is known to be proportional to the time, no child with own rules."""
+    call: object = type(metric).__call__
+    return isinstance(metric, Proportional) and call is Proportional.__call__
+
+
+def may_fall(metric: CostMetric) -> bool:
+    """Tells whether a metric says of itself, by `monotone = False`, that it may fall."""
+    return getattr(metric, "monotone", True) is False
 
 
 def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floats) -> Floats:
@@ -119,58 +142,10 @@ def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floa
         InvalidCostError: See `checked_cost`.
     """
     if is_proportional(metric):
-        is_by_node = isinstance(metric, NodeHours)
-        held = np.array([cell.nodes if is_by_node else cell.workers for cell in cells])
+        held = np.array([metric.per_hour(cell) for cell in cells], dtype=np.float64)
         held = held.reshape(len(cells), *(1 for _ in seconds.shape[1:]))
         return np.asarray(held * seconds / SECONDS_PER_HOUR, dtype=np.float64)
     costs = np.empty_like(seconds)
     for place in np.ndindex(*seconds.shape):
         costs[place] = checked_cost(metric, cells[place[0]], float(seconds[place]))
     return costs
-
-
-def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None:
-    """Tries a metric on every cell before anything is paid for.
-
-    Raises:
-        InvalidCostError: If the metric has no unit, can't be called, returns no cost,
-            or falls when the seconds or the workers (and nodes) grow.
-    """
-    if isinstance(metric, type):
-        msg = (
-            f"cost must be a metric itself, got the class {metric.__name__}. "
-            f"Write {metric.__name__}()."
-        )
-        raise InvalidCostError(msg)
-    unit = getattr(metric, "unit", None)
-    if not isinstance(unit, str) or not callable(metric):
-        msg = (
-            "cost must be an object with a str `unit` and __call__(allocation, seconds), "
-            f"got {metric!r}. NodeHours() and WorkerHours() are two."
-        )
-        raise InvalidCostError(msg)
-    by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
-    costs = [
-        [checked_cost(metric, cell, seconds) for seconds in TRIED_SECONDS] for cell in by_workers
-    ]
-    for cell, paid in zip(by_workers, costs, strict=True):
-        tried = pairwise(zip(TRIED_SECONDS, paid, strict=True))
-        for (sooner, low), (later, high) in tried:
-            if high < low:
-                before, after = told_apart(low, high, digits=6)
-                msg = (
-                    f"{unit}: a cost must not fall as seconds grow, got {before} for {sooner:g} s "
-                    f"and {after} for {later:g} s of {cell}"
-                )
-                raise InvalidCostError(msg)
-    for (fewer, less), (more, paid) in pairwise(zip(by_workers, costs, strict=True)):
-        if fewer.batch_size != more.batch_size:
-            continue
-        for seconds, low, high in zip(TRIED_SECONDS, less, paid, strict=True):
-            if high < low:
-                before, after = told_apart(low, high, digits=6)
-                msg = (
-                    f"{unit}: a cost must not fall as workers are added, got {before} for {fewer} "
-                    f"and {after} for {more} over {seconds:g} s"
-                )
-                raise InvalidCostError(msg)

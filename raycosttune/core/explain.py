@@ -33,27 +33,38 @@ def explain(
         plan: The plan, or why there is none.
 
     Returns:
-        One line a profile and a trial, then the next step, the plan, and as far as each is
-        known: the verdict that no cell can meet the deadline, whether the deadline binds, what
-        it and the last of the accuracy cost, the runner-up plans, and the frontier.
+        What an earlier sweep brought, one line a profile and a trial, then the next step, the
+        plan, and as far as each is known: the verdict that no cell can meet the deadline,
+        whether the deadline binds, what it and the last of the accuracy cost, the runner-up
+        plans, and the frontier.
     """
-    lines = [_profile_line(known, record) for record in known.profiles]
+    earlier = [f"known from an earlier sweep: {counted(len(known.earlier), 'trial')}"]
+    lines = earlier if known.earlier else []
+    lines += [profile_line(known, record) for record in known.profiles]
     lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
-    lines.append(_ahead(known, ahead))
+    lines.append(next_step(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
-    verdict = infeasible(known)
-    if verdict and verdict not in lines[-1]:
-        lines.append(verdict)
-    among, incumbent = points(known), known.incumbent
-    if incumbent is not None and isinstance(plan, Plan):
-        lines += deadline_price(known, incumbent, among)
-        lines += metric_price(known, incumbent, plan.trial_id)
-    lines += _runners_up(known, among)
+    among = points(known)
+    lines += limits(known, plan, among)
     lines += _frontier(known, among)
     return "\n".join(lines)
 
 
-def _ahead(known: Knowledge, ahead: Experiment | Profile | str) -> str:
+def limits(known: Knowledge, plan: Plan | NoPlan, among: Sequence[Point]) -> list[str]:
+    """Says what bounds a plan, what that costs, and the runner-up plans; see `explain`."""
+    lines: list[str] = []
+    verdict = infeasible(known)
+    if verdict and verdict not in str(plan):
+        lines.append(verdict)
+    incumbent = known.incumbent
+    if incumbent is not None and isinstance(plan, Plan):
+        lines += deadline_price(known, incumbent, among)
+        lines += metric_price(known, incumbent, plan.trial_id)
+    return [*lines, *_runners_up(known, among)]
+
+
+def next_step(known: Knowledge, ahead: Experiment | Profile | str) -> str:
+    """Says which run comes next, or why none does."""
     if isinstance(ahead, Profile):
         return f"next: {_named(ahead)}, which {ahead.why}"
     if isinstance(ahead, str):
@@ -71,7 +82,8 @@ def _named(profile: Profile) -> str:
     return f"a profile of {cells} on {counted(profile.held.workers, 'worker')}"
 
 
-def _profile_line(known: Knowledge, record: ProfileRecord) -> str:
+def profile_line(known: Knowledge, record: ProfileRecord) -> str:
+    """Says what a profile was for, what it cost and how it ended."""
     end = "running"
     if record.shown is not None:
         end = f"timed {len(record.epoch_seconds)} of them"

@@ -32,8 +32,13 @@ def counted(count: float, noun: str) -> str:
 
 def described(workers: int, batch_size: int, recipe: Mapping[str, object]) -> str:
     """Writes a configuration: 2 workers, batch 64, lr=0.0316."""
-    named = (f", {name}={_short(value)}" for name, value in recipe.items())
-    return f"{counted(workers, 'worker')}, batch {batch_size}{''.join(named)}"
+    named = listed(recipe)
+    return f"{counted(workers, 'worker')}, batch {batch_size}{f', {named}' if named else ''}"
+
+
+def listed(recipe: Mapping[str, object]) -> str:
+    """Writes hyperparameters: lr=0.0316, width=64."""
+    return ", ".join(f"{name}={_short(value)}" for name, value in recipe.items())
 
 
 def _short(value: object) -> str:

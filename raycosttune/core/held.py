@@ -2,11 +2,12 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
-from raycosttune.core.cost import CostMetric, checked_cost
+from raycosttune.core.billing import Billing, Use
+from raycosttune.core.cost import CostMetric, checked_cost, checked_value
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
@@ -40,15 +41,45 @@ def parts(
         yield cell, math.fsum(seconds for _, seconds in group)
 
 
+def uses(record: TrialRecord, space: Space, unheard: float = 0.0) -> Iterator[Use]:
+    """Yields what a trial held and when, as far as that is known; see `parts`."""
+    start = record.started
+    for cell, seconds in parts(record, space, unheard):
+        yield Use(cell, seconds, start)
+        start = None if start is None else start + seconds
+
+
+def use_of(record: ProfileRecord) -> Use:
+    """Returns what a profile held: all its workers, for as long as it ran."""
+    return Use(record.profile.held, record.seconds, record.started)
+
+
+def billed(cost: CostMetric, held: Sequence[Use]) -> float:
+    """Returns what it cost to hold all this, in the cost's unit.
+
+    Raises:
+        InvalidCostError: If the metric fails.
+    """
+    if not isinstance(cost, Billing):
+        return math.fsum(checked_cost(cost, use.allocation, use.seconds) for use in held)
+    return checked_value(cost, "bill(uses)", f"{len(held)} uses", lambda: cost.bill(held))
+
+
 def paid(record: TrialRecord, space: Space, cost: CostMetric, unheard: float = 0.0) -> float:
-    """Returns what a trial has cost up to its last report, in the cost's unit; see `parts`."""
-    held = parts(record, space, unheard)
-    return math.fsum(checked_cost(cost, cell, seconds) for cell, seconds in held)
+    """Returns what a trial by itself has cost up to its last report, in the cost's unit.
+
+    Args:
+        record: The trial.
+        space: The legal cells.
+        cost: The cost metric.
+        unheard: Seconds since its last report that count, too.
+    """
+    return billed(cost, tuple(uses(record, space, unheard)))
 
 
 def paid_for(record: ProfileRecord, cost: CostMetric) -> float:
-    """Returns what a profile has cost: all its workers, for as long as it ran."""
-    return checked_cost(cost, record.profile.held, record.seconds)
+    """Returns what a profile by itself has cost, in the cost's unit."""
+    return billed(cost, (use_of(record),))
 
 
 def present(record: TrialRecord, space: Space) -> Allocation:

@@ -24,6 +24,7 @@ class History:
         reported: Turn of its first trial that reported, infinite before.
         tried: Places of the cells in which it runs or reported.
         runs: Its runs that reported, by batch.
+        expected: What an earlier sweep leaves to expect of its epochs, by batch.
         noise_scales: Noise scales of the space, shape (s,).
     """
 
@@ -34,6 +35,7 @@ class History:
     reported: float = math.inf
     tried: frozenset[int] = frozenset()
     runs: Mapping[int, Runs] = field(default_factory=dict)
+    expected: Mapping[int, Seen] = field(default_factory=dict)
 
     def plus(self, trial: Digest, turn: int, place: int | None, limit: float) -> "History":
         """Returns these trials and one more.
@@ -64,6 +66,6 @@ class History:
 
     @cached_property
     def epochs(self) -> RecipeEpochs:
-        """Its epochs to the target."""
-        seen = {batch: runs.seen for batch, runs in self.runs.items()}
+        """Its epochs to the target; at a batch at which it ran, by its runs alone."""
+        seen = {**self.expected, **{batch: runs.seen for batch, runs in self.runs.items()}}
         return RecipeEpochs(seen, self.noise_scales, self.reported)

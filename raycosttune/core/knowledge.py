@@ -9,15 +9,17 @@ import numpy as np
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.cells import Cells, cells_of
-from raycosttune.core.cost import CostMetric, checked_cost, checked_costs
+from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
 from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startup, fitted_startup
+from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
 
@@ -36,6 +38,7 @@ class Knowledge:
         digests: Sums the records up, kept from one moment to the next; fresh by default.
         profiles: Every profile, likewise.
         tally: What the records and profiles add up to; added up here by default.
+        earlier: What trials of an earlier sweep of the same job say; the tally has them.
     """
 
     def __init__(
@@ -47,12 +50,14 @@ class Knowledge:
         digests: Digests | None = None,
         profiles: Sequence[ProfileRecord] = (),
         tally: Tally | None = None,
+        earlier: tuple[Digest, ...] = (),
     ) -> None:
         self.records = records
         self.space = space
         self.goal = goal
         self.cost = cost
         self.profiles = profiles
+        self.earlier = earlier
         self.limit = goal.deadline_seconds or math.inf
         self._digest = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
@@ -67,8 +72,8 @@ class Knowledge:
 
     @cached_property
     def digests(self) -> tuple[Digest, ...]:
-        """What each trial says; what they say together is in `tally`."""
-        return tuple(map(self._digest, self.records))
+        """What each trial says, earlier ones too; what they say together is in `tally`."""
+        return (*self.earlier, *map(self._digest, self.records))
 
     @property
     def live(self) -> tuple[Digest, ...]:
@@ -146,7 +151,7 @@ class Knowledge:
     def plans(self) -> Demonstrated:
         """The configurations with known epochs and known epoch time."""
         where = self.space, self.places
-        return Demonstrated(self.tally, *where, self.time, self.startup, self.cost, self.limit)
+        return Demonstrated(self.tally, *where, self.time, self.startup, self.cost, self.goal)
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
@@ -156,7 +161,8 @@ class Knowledge:
     @cached_property
     def measured(self) -> tuple[Incumbent, ...]:
         """Every configuration with known epochs and known epoch time that meets the deadline."""
-        return tuple(known for known, deadline in self.demonstrated if deadline <= self.limit)
+        found = (run for run, deadline in self.demonstrated if deadline <= self.limit)
+        return tuple(run for run in found if self.affords(run.allocation, run.seconds.mid))
 
     @cached_property
     def demonstrated(self) -> tuple[tuple[Incumbent, float], ...]:
@@ -224,6 +230,27 @@ class Knowledge:
             Of the shape of `seconds`.
         """
         return checked_costs(self.cost, [self.space.cells[k] for k in places], seconds)
+
+    def keeps(self, places: Ints, seconds: Floats) -> Bools:
+        """Tells of some cells whether runs of so many seconds keep to deadline and budgets.
+
+        Args:
+            places: Places of the cells in the space, shape (k,).
+            seconds: How long, shape (k, ...).
+
+        Returns:
+            Of the shape of `seconds`.
+        """
+        return keeps(self.goal, [self.space.cells[k] for k in places], seconds)
+
+    def least_costs_of(self, places: Ints, seconds: Floats) -> Floats:
+        """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
+        return np.zeros_like(seconds) if may_fall(self.cost) else self.costs_of(places, seconds)
+
+    def affords(self, cell: Allocation, seconds: float) -> bool:
+        """Tells whether a run keeps to the budgets, whatever the deadline."""
+        paid = ((checked_cost(b.cost, cell, seconds), b.at_most) for b in self.goal.budgets)
+        return all(cost <= most for cost, most in paid)
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory

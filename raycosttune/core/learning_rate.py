@@ -57,12 +57,22 @@ class LearningRate:
         Raises:
             InvalidSpaceError: If the recipe has no number under the key.
         """
-        base = recipe.get(self.key)
-        if isinstance(base, bool) or not isinstance(base, (int, float)):
+        return {**recipe, self.key: self._rate(recipe) * self._scale(batch_size)}
+
+    def undo(self, recipe: Recipe, batch_size: int) -> Recipe:
+        """Returns the recipe that `apply` made this one of; raises as it does."""
+        return {**recipe, self.key: self._rate(recipe) / self._scale(batch_size)}
+
+    def _scale(self, batch_size: int) -> float:
+        scale: float = (batch_size / self.reference_batch) ** POWERS[self.rule]
+        return scale
+
+    def _rate(self, recipe: Recipe) -> float:
+        rate = recipe.get(self.key)
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)):
             msg = (
-                f"LearningRate.key must name a number in the space, got {self.key!r} = {base!r}. "
+                f"LearningRate.key must name a number in the space, got {self.key!r} = {rate!r}. "
                 f"The space has {sorted(recipe)}."
             )
             raise InvalidSpaceError(msg)
-        scale = (batch_size / self.reference_batch) ** POWERS[self.rule]
-        return {**recipe, self.key: base * scale}
+        return rate

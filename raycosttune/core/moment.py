@@ -1,10 +1,11 @@
 """What a session knows at one moment, and what is worth doing by that."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.choice import experiments, has_recipes
+from raycosttune.core.choice import experiments, has_recipes, is_over
 from raycosttune.core.decision import Decision
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import going
@@ -17,6 +18,7 @@ from raycosttune.core.profiling import UNLIMITED, Left, choose_profile
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.stopping import decide
 from raycosttune.core.verdict import lost
+from raycosttune.core.wish import Wish, wished
 
 
 class Moment:
@@ -28,9 +30,15 @@ class Moment:
         abilities: What whoever drives the session can do.
     """
 
-    def __init__(self, known: Knowledge, proposer: Proposer, abilities: Abilities) -> None:
+    def __init__(
+        self,
+        known: Knowledge,
+        proposer: Proposer,
+        abilities: Abilities,
+        wishes: Sequence[Wish] = (),
+    ) -> None:
         self.known = known
-        self._proposer, self._abilities = proposer, abilities
+        self._proposer, self._abilities, self._wishes = proposer, abilities, wishes
         self._profiles: dict[tuple[int | None, Left], Profile | None] = {}
 
     @cached_property
@@ -44,7 +52,12 @@ class Moment:
     @property
     def planner(self) -> Planner | None:
         """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        return self.forecast if self._abilities.profile else None
+        return self.forecast if self._profiles_pay else None
+
+    @property
+    def _profiles_pay(self) -> bool:
+        """Whether the whole bill is planned; limits in other units it doesn't know."""
+        return self._abilities.profile and not self.known.goal.budgets
 
     def decide(
         self, record: TrialRecord, free_workers: int | None, *, can_resize: bool
@@ -68,8 +81,11 @@ class Moment:
 
     @cached_property
     def ranked(self) -> list[Experiment]:
-        """The runs that pay, best first."""
-        return experiments(self.known, self._proposer, self.planner)
+        """The runs to make: those that the user wants, then those that pay, best first."""
+        paying = experiments(self.known, self._proposer, self.planner)
+        if not self._wishes or is_over(self.known):
+            return paying
+        return [*wished(self.known, self._wishes, paying), *paying]
 
     def profile(self, free_workers: int | None, left: Left = UNLIMITED) -> Profile | None:
         """Returns the profile to make, None where none can be made or pays.
@@ -78,7 +94,7 @@ class Moment:
             free_workers: Workers that are free, None for enough.
             left: What the sweep may still cost and take.
         """
-        if not self._abilities.profile:
+        if not self._profiles_pay:
             return None
         key = free_workers, left
         if key not in self._profiles:

@@ -53,11 +53,13 @@ class NoiseTerms:
         return self.freedom > 0 and self.steps > 0 and all(map(math.isfinite, sums))
 
 
-def step_terms(batches: Sequence[int], squares: Sequence[float], whole_square: float) -> NoiseTerms:
+def step_terms(
+    batches: Sequence[float], squares: Sequence[float], whole_square: float
+) -> NoiseTerms:
     """Returns the terms of one step whose parts are all known.
 
     Args:
-        batches: b_i, samples of each part, each at least 1.
+        batches: b_i, samples of each part, positive.
         squares: |g_i|^2 of each part.
         whole_square: |g|^2 of their mean weighted by the samples.
     """

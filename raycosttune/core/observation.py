@@ -36,6 +36,7 @@ class Report:
         checkpoint: Where the state of this epoch lies, or None.
         workers: Workers that were held since the previous report, None for the trial's own.
         noise_scale: Gradient noise scale in samples as measured so far, or None.
+        others: Names and values of the other metrics that the goal bounds.
     """
 
     epoch: float
@@ -46,6 +47,7 @@ class Report:
     checkpoint: str | None = None
     workers: int | None = None
     noise_scale: float | None = None
+    others: tuple[tuple[str, float], ...] = ()
 
     @property
     def training_seconds(self) -> float:
@@ -116,6 +118,7 @@ class TrialRecord:
         proposal: Number of the proposal that the recipe came from.
         reports: What it reported.
         ended: Its end, or None while it runs.
+        started: Seconds of the sweep before it was asked for, None where they are not known.
         resized: The last change of its workers, or None.
     """
 
@@ -125,6 +128,7 @@ class TrialRecord:
     proposal: int
     reports: list[Report] = field(default_factory=list)
     ended: Ended | None = None
+    started: float | None = field(default=None, compare=False)
     resized: Resized | None = None
 
     @property

@@ -1,7 +1,7 @@
 """A profile: one start of workers that times a few steps in many cells."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from raycosttune.core.observation import Ended, Observation
@@ -76,12 +76,14 @@ class ProfileRecord:
         profile: What it times.
         shown: What it showed, None while it runs and where it was lost.
         ended: Its end where it was lost before it showed anything.
+        started: Seconds of the sweep before it was asked for, None where they are not known.
     """
 
     trial_id: str
     profile: Profile
     shown: Profiled | None = None
     ended: Ended | None = None
+    started: float | None = field(default=None, compare=False)
 
     @property
     def is_live(self) -> bool:
@@ -137,6 +139,7 @@ def profile_to_data(record: ProfileRecord) -> dict[str, Any]:
     shown = record.shown
     return {
         "trial_id": record.trial_id,
+        "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
         "cells": [
@@ -168,6 +171,7 @@ def profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
     record = ProfileRecord(
         checked(data, "trial_id", read_text),
         Profile(cells, checked(data, "steps", read_count), checked(data, "why", read_text)),
+        started=optional(data, "started", read_amount),
     )
     seconds = optional(data, "seconds", read_amount)
     if seconds is not None:

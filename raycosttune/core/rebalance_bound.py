@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 # So many samples, at most and at least, that a worker is trusted to keep to the rule: at
@@ -11,6 +12,7 @@ FREE, PROVEN = 2, 4
 RISE, FALL = 6.0, 1.5
 FASTER = 1.03  # seconds for each sample that rise by less may be rounding
 NOISY, DEVIATIONS = 0.01, 2.0
+UNLIKELY = 0.05
 
 Points = Sequence[tuple[int, float]]
 Bounds = list[tuple[int, int]]
@@ -32,7 +34,7 @@ def safe_bounds(
         equal: Equal shares.
         bounds: Least and most samples of each worker.
         total: Samples of the global batch.
-        noise: Deviation of log seconds, as far as it is certain.
+        noise: Deviation of log seconds, as far as it is certain; cut off at `most_noise`.
 
     Returns:
         The bounds, unchanged where equal shares weren't measured.
@@ -41,16 +43,38 @@ def safe_bounds(
         max((seconds for share, seconds in own if share == even), default=math.inf)
         for own, even in zip(points, equal, strict=True)
     ]
-    doubt = math.exp(DEVIATIONS * noise) if noise > NOISY else 1.0
-    limit = max(at_equal) * doubt
-    if math.isinf(limit):
+    slowest = max(at_equal)
+    if math.isinf(slowest):
         return bounds
+    noise = min(noise, most_noise([math.log(seconds) for seconds in at_equal]))
+    doubt = math.exp(DEVIATIONS * noise) if noise > NOISY else 1.0
+    limit = slowest * doubt
     narrow = [
         _narrow(sorted(own), even, ends, limit, doubt)
         for own, even, ends in zip(points, equal, bounds, strict=True)
     ]
     least, most = (sum(ends) for ends in zip(*narrow, strict=True))
     return narrow if least <= total <= most else bounds
+
+
+def most_noise(log_seconds: Sequence[float]) -> float:
+    """Bounds the noise of samples by how closely some of them agree.
+
+    Under noise of deviation s two samples are within g of one another with chance at most
+    g / (s sqrt(pi)), the more rarely the less alike their workers are. That half of m samples
+    have another one so near, which takes m / 4 such pairs, is then no likelier than
+    2 (m - 1) g / (s sqrt(pi)) by Markov's inequality.
+
+    Args:
+        log_seconds: Of one sample of each worker.
+
+    Returns:
+        The deviation above which that is unlikely, infinite for a single sample.
+    """
+    ordered = sorted(log_seconds)
+    gaps = [math.inf, *(after - before for before, after in itertools.pairwise(ordered)), math.inf]
+    near = statistics.median_low([min(pair) for pair in itertools.pairwise(gaps)])
+    return 2 * max(len(ordered) - 1, 1) * near / (UNLIKELY * math.sqrt(math.pi))
 
 
 def _narrow(

@@ -1,13 +1,14 @@
 """The one stateful object: asked for trials, told what they show, asked what to do."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.archive import Archive
+from raycosttune.core.book import Book
 from raycosttune.core.choice import Start, choose, crowd, nothing_left
-from raycosttune.core.cost import CostMetric, NodeHours, check_cost_metric
+from raycosttune.core.cost import CostMetric, NodeHours
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.decision import (
     Answer,
     Continue,
@@ -20,25 +21,27 @@ from raycosttune.core.decision import (
 )
 from raycosttune.core.estimate import Estimate, estimate
 from raycosttune.core.experiment import Experiment
-from raycosttune.core.explain import FOUND, explain
+from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal, check_named
-from raycosttune.core.held import present
-from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import is_affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment
-from raycosttune.core.observation import Observation, TrialRecord
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.pareto import Tradeoff, pareto
 from raycosttune.core.plan import NoPlan, Plan, make_plan
-from raycosttune.core.profile import Profile, Profiled, ProfileRecord
+from raycosttune.core.prior import Prior
+from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import left_of
 from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import Writer, session_from_data, session_to_data
+from raycosttune.core.stopping import decide_without_cost
+from raycosttune.core.wish import Wish
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
 
-class Session:
+class Session(Book):
     """Chooses workers and batch for trials, and judges them.
 
     Args:
@@ -50,6 +53,8 @@ class Session:
         max_concurrent: Most trials that run at once while nothing is known to reach the
             target; afterwards as many run as pay for themselves, up to it where given.
         abilities: What whoever drives the session can do beyond starting and stopping runs.
+        wishes: Configurations to run before the session chooses its own.
+        prior: What an earlier sweep showed, if anything.
         clock: Returns seconds that never fall.
 
     Raises:
@@ -57,7 +62,7 @@ class Session:
         InvalidCostError: If the cost metric breaks a law of costs.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that shapes a sweep
         self,
         space: Space,
         goal: Goal,
@@ -67,60 +72,31 @@ class Session:
         learning_rate: LearningRate | None = None,
         max_concurrent: int | None = None,
         abilities: Abilities | None = None,
+        wishes: Sequence[Wish] = (),
+        prior: Prior | None = None,
         clock: Callable[[], float],
     ) -> None:
         check_named(goal)
-        self.space = space
-        self.goal = goal
-        self.cost: CostMetric = cost if cost is not None else NodeHours()
-        check_cost_metric(self.cost, space.cells)
-        self.records: dict[str, TrialRecord] = {}
-        self.profiles: dict[str, ProfileRecord] = {}
+        metric: CostMetric = cost if cost is not None else NodeHours()
+        for each in (metric, *(budget.cost for budget in goal.budgets)):
+            check_cost_metric(each, space.cells)
+        super().__init__(space, goal, metric, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
-        self._learning_rate = learning_rate
+        self.learning_rate = learning_rate
         self._clock = clock
         self._started = clock()
         self._elapsed_before = 0.0
-        self._why: dict[str, str] = {}
-        self._abilities = abilities if abilities is not None else Abilities()
+        self._abilities, self._wishes = abilities or Abilities(), tuple(wishes)
         self._moment: Moment | None = None
-        self._archive, self._write = Archive(space, goal, self.cost), Writer()
+        self._write = Writer()
 
     @property
     def moment(self) -> Moment:
         """What is known and worth doing now, worked out when first read after a change."""
-        if self._moment is None:
-            known = self._archive.known(self.records, tuple(self.profiles.values()))
-            self._moment = Moment(known, self._proposer, self._abilities)
+        if self._moment is None or self._moment.known is not self.known:
+            self._moment = Moment(self.known, self._proposer, self._abilities, self._wishes)
         return self._moment
-
-    @property
-    def known(self) -> Knowledge:
-        """Everything that the records say."""
-        return self.moment.known
-
-    @property
-    def live(self) -> list[TrialRecord]:
-        """The trials that may still report; profiles are in `live_profiles`."""
-        return [trial.record for trial in self.known.live]
-
-    @property
-    def live_profiles(self) -> list[ProfileRecord]:
-        """The profiles that have neither shown anything nor ended."""
-        return [record for record in self.profiles.values() if record.is_live]
-
-    @property
-    def committed_workers(self) -> int:
-        """Workers that running trials and profiles hold, as far as they have reported."""
-        trials = (present(record, self.space).workers for record in self.live)
-        profiles = (record.profile.held.workers for record in self.live_profiles)
-        return sum(trials) + sum(profiles)
-
-    @property
-    def spent(self) -> float:
-        """What all trials have cost up to their last reports, in the cost's unit."""
-        return self._archive.spent(self.records, tuple(self.profiles.values()))
 
     @property
     def elapsed_seconds(self) -> float:
@@ -158,8 +134,8 @@ class Session:
         if self.live and (reason := crowd(self.known, self.max_concurrent)):
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
-            self.profiles[trial_id] = ProfileRecord(trial_id, profile)
-            self._moment = None
+            self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=self.elapsed_seconds)
+            self._forget()
             return profile
         answer = choose(self.known, self._choices(), self._proposer, free_workers)
         return self._start(trial_id, answer) if isinstance(answer, Start) else answer
@@ -169,27 +145,6 @@ class Session:
             return self.profiles[trial_id].profile
         record = self.records.get(trial_id)
         return None if record is None else self._run(record, self._why.get(trial_id, "restored"))
-
-    def tell(self, trial_id: str, observation: Observation) -> bool:
-        """Takes in what a trial showed, or the end of a profile that showed nothing.
-
-        Returns:
-            Whether it was new: not so for an unknown or ended trial, or a report of an
-            attempt and epoch that is known.
-        """
-        record = self.records.get(trial_id) or self.profiles.get(trial_id)
-        is_new = record is not None and record.take(observation)
-        if is_new:
-            self._moment = None
-        return is_new
-
-    def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
-        """Takes in what a profile showed, which ends it; tells whether it was new."""
-        record = self.profiles.get(trial_id)
-        is_new = record is not None and record.show(profiled)
-        if is_new:
-            self._moment = None
-        return is_new
 
     def decide(
         self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = True
@@ -203,7 +158,7 @@ class Session:
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
-            return Continue()  # what runs is paid for: let it reach the target
+            return decide_without_cost(self.known, record, self.elapsed_seconds)
         return decision
 
     def overdue(self, unheard: Mapping[str, float]) -> dict[str, Stop]:
@@ -216,7 +171,7 @@ class Session:
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
         try:
-            return make_plan(self.known, self._learning_rate, self.spent)
+            return make_plan(self.known, self.learning_rate, self.spent)
         except InvalidCostError as error:
             return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
 
@@ -233,16 +188,29 @@ class Session:
         proposer = self._proposer
         if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
             proposer = NumberedRecipes()
-        copy = Session(self.space, self.goal, cost=self.cost, proposer=proposer, clock=clock)
+        where, cost, prior = (self.space, self.goal), self.cost, self.prior
+        copy = Session(*where, cost=cost, proposer=proposer, prior=prior, clock=clock)
         copy.max_concurrent, copy._abilities = self.max_concurrent, self._abilities
+        copy._wishes = self._wishes
         copy.load_state(self.state())
         return copy
 
+    @property
+    def ahead(self) -> Experiment | Profile | str:
+        """The run or profile that comes next, or why none does."""
+        what = self._limit() or self.moment.lost or self._due_profile(None)
+        return what or next(iter(self._choices()), nothing_left(self.known))
+
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        over = self._limit() or self.moment.lost
-        ahead = over or self._due_profile(None) or next(iter(self._choices()), None)
-        return explain(self.known, self._why, ahead or nothing_left(self.known), self.plan())
+        plan = self.plan()
+        if math.isnan(plan.spent):  # the cost metric fails
+            return str(plan)
+        return explain(self.known, self._why, self.ahead, plan)
+
+    def pareto(self) -> tuple[Tradeoff, ...]:
+        """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""
+        return pareto(self.known, self.learning_rate)
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""
@@ -256,29 +224,26 @@ class Session:
             InvalidStateError: If the state can't be read; then nothing is changed.
         """
         read = session_from_data(state)
-        self.records, self.profiles, self._why = read.records, read.profiles, read.why
+        self._open(read.records, read.profiles, read.why)
         self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
-        self._archive = Archive(self.space, self.goal, self.cost)
-        self._moment = None
 
-    def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
-        """Takes in a trial that a journal knows and this session does not."""
-        self.records.setdefault(record.trial_id, record)
-        self._why.setdefault(record.trial_id, why)
-        self._moment = None
+    def advance(self, elapsed_seconds: float) -> None:
+        """Counts at least so much of the sweep's deadline as passed, as a journal says."""
+        self._elapsed_before += max(elapsed_seconds - self.elapsed_seconds, 0.0)
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
-        record = TrialRecord(trial_id, cell, start.recipe, len(self.records))
+        turn, since = len(self.records), self.elapsed_seconds
+        record = TrialRecord(trial_id, cell, start.recipe, turn, started=since)
         run = self._run(record, why)
         self.records[trial_id], self._why[trial_id] = record, why
-        self._moment = None
+        self._forget()
         return run
 
     def _run(self, record: TrialRecord, why: str) -> Run:
         recipe = record.recipe
-        if self._learning_rate is not None:
-            recipe = self._learning_rate.apply(recipe, record.allocation.batch_size)
+        if self.learning_rate is not None:
+            recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from raycosttune.advise import log_step_seconds, ring_power
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.space import Allocation
 
@@ -35,9 +36,10 @@ class Free(NamedTuple):
     epoch: float
 
 
+RING = ring_power(16)
 # What holds of a job that nobody has seen. People choose batches around those that fill a
 # device: a step's fixed cost is that of half a typical local batch, within a factor of 7. An
-# exchange takes a third of the compute, within 4; on a ring it grows slowly with the workers;
+# exchange takes a third of the compute, within 4; it grows with the workers as a ring's does;
 # networks are 2 to 3 times slower than what joins the workers of a node. Gamma lies about 2
 # (Pollux: 1 to 10). Evaluation and loading add a hundredth. The scale is read off the data.
 PRIOR_MEAN = np.array(
@@ -45,9 +47,9 @@ PRIOR_MEAN = np.array(
         scale=0.0,
         step=np.log(0.5),
         sync=np.log(0.3),
-        more=0.3,
+        more=RING,
         jump=0.9,
-        farther=0.3,
+        farther=RING,
         overlap=0.0,
         epoch=np.log(0.01),
     )
@@ -152,10 +154,9 @@ class StepModel:
         exchange = sync + np.log1p(fixed) + more * self.pairs
         exchange = exchange + jump * self.is_far + farther * self.far_pairs
         exchange = np.where(self.is_single, NO_SYNC, exchange)
-        both = np.logaddexp(gamma * compute, gamma * exchange)
-        log_step = both / gamma
-        computing = np.exp(gamma * compute - both)
-        exchanging = np.exp(gamma * exchange - both)
+        log_step = log_step_seconds(compute, exchange, gamma)
+        computing = np.exp(gamma * (compute - log_step))
+        exchanging = np.exp(gamma * (exchange - log_step))
         steps = np.exp(log_step) / self.batch
         whole = steps + np.exp(epoch)
         stepping = steps / whole

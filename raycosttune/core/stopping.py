@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from raycosttune.core.cost import checked_cost, may_fall
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
@@ -12,6 +13,7 @@ from raycosttune.core.guard import chances, guarded
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.limits import reached_limit
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
@@ -37,12 +39,8 @@ def decide(
     """
     if not record.reports:
         return Continue()
-    goal, last = known.goal, record.reports[-1]
-    if any(goal.is_reached(report.value) for report in record.run):
-        return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
-    if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
-        why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
-        return Stop(StopCause.EPOCHS, why)
+    if (over := _over(known, record)) is not None:
+        return over
     is_known = present(record, known.space) in known.cells
     if planner is not None and is_known:
         return planner.next_step(record, goes)
@@ -50,6 +48,28 @@ def decide(
     if stop is None and forecast is not None and is_known:
         return _guard(known, record, goes, forecast) or Continue()
     return stop or Continue()
+
+
+def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: float) -> Decision:
+    """Decides on a trial where the cost metric fails: what runs may reach the target in time."""
+    if not record.reports:
+        return Continue()
+    stays = Going(present(record, known.space).workers, can_resize=False)
+    if (stop := _over(known, record) or _deadline(known, record, stays)) is not None:
+        return stop
+    late = reached_limit(known, spent=0.0, elapsed_seconds=elapsed_seconds)
+    return Stop(StopCause.BUDGET, late) if late else Continue()
+
+
+def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run that has reached the target, or made all the epochs that it may."""
+    goal, last = known.goal, record.reports[-1]
+    if any(map(goal.is_met, record.run)):
+        return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
+    if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
+        why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
+        return Stop(StopCause.EPOCHS, why)
+    return None
 
 
 def _guard(
@@ -82,16 +102,22 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
 
 
 def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
-    limit = known.goal.deadline_seconds
-    if limit is None:
+    limit, budgets = known.goal.deadline_seconds, known.goal.budgets
+    if limit is None and not budgets:
         return None
     batch = record.allocation.batch_size
     may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
-    ahead = min(map(known.time.least, may or [record.allocation])) * _epochs_left(known, record)
-    if record.run_seconds + ahead <= limit:
-        return None
-    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
-    return Stop(StopCause.DEADLINE, why)
+    may = may or [record.allocation]
+    ahead = min(map(known.time.least, may)) * _epochs_left(known, record)
+    seconds = record.run_seconds + ahead
+    if limit is not None and seconds > limit:
+        why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+        return Stop(StopCause.DEADLINE, why)
+    for budget in budgets:
+        if checked_cost(budget.cost, min(may), seconds) > budget.at_most:
+            why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
+            return Stop(StopCause.DEADLINE, why)
+    return None
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
@@ -126,7 +152,7 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     """
     cell = _cell(known, record)
     _, most = known.time.bounds(cell)
-    if not math.isfinite(most):
+    if not math.isfinite(most) or may_fall(known.cost):
         return False
     saving = known.remaining_runs * (known.plans.least_cost() - best)
     return saving > known.cost_of(cell, most * left)
@@ -144,8 +170,8 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]
     seconds = known.least_seconds_of(places, epochs)
-    in_time = seconds <= known.limit
-    costs = known.costs_of(places[in_time], seconds[in_time])
+    in_time = known.keeps(places, seconds)
+    costs = known.least_costs_of(places[in_time], seconds[in_time])
     return float(costs.min(initial=math.inf))
 
 

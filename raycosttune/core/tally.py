@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from raycosttune.core.accuracy_surrogate import noise_scales
 from raycosttune.core.cells import cells_of
 from raycosttune.core.digest import Digest
+from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import resized
 from raycosttune.core.history import History
@@ -132,6 +133,20 @@ class Tally:
             startup = (profile.shown.startup_seconds,)
             _append(self.startup_seconds, profile.profile.held.workers, startup)
         self.out_of_memory += profile.shown.out_of_memory
+
+    def assume(self, seconds: Mapping[Allocation, float], startups: Mapping[int, float]) -> None:
+        """Adds one epoch time for each of some cells, and one start-up by worker count."""
+        for cell, epoch in seconds.items():
+            self._add_time(cell, (epoch,))
+        for workers, startup in startups.items():
+            _append(self.startup_seconds, workers, (startup,))
+
+    def expect(self, trial: Digest, turn: int, seen: Mapping[int, Seen]) -> None:
+        """Adds the epochs by batch that a trial's recipe is expected to need, without a run."""
+        key, recipe = trial.recipe, trial.record.recipe
+        history = History(key, recipe, turn, self._noise_scales, reported=turn, expected=seen)
+        self.recipes[key], self.epochs[key] = history, history.epochs
+        self.violation = max(self.violation, history.epochs.violation)
 
     def tried(self, recipe: str | None) -> Bools:
         """Tells whether a recipe runs or reported in each cell, shape (cells,)."""

@@ -60,6 +60,19 @@ class TimeSurrogate:
         broken = self._reach[self._measured.places] - self._intervals[1]
         return max(DEFAULT_SLACK, float(broken.max(initial=0.0)))
 
+    @property
+    def broken(self) -> list[tuple[int, int, float]]:
+        """Measured cells that are faster than others let them be without slack.
+
+        Each as its place, that of the other cell, and by how much, in log.
+        """
+        if self.is_empty:
+            return []
+        (low, high), at = self._intervals, self._measured.places
+        reach = low[:, None] + self._shape.least[np.ix_(at, at)]
+        apart, by = reach.max(axis=0) - high, reach.argmax(axis=0)
+        return [(int(at[k]), int(at[by[k]]), float(apart[k])) for k in np.flatnonzero(apart > 0)]
+
     @cached_property
     def is_empty(self) -> bool:
         """Whether nothing was measured, so that only ratios of predictions mean anything."""

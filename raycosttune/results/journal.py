@@ -11,6 +11,7 @@ from raycosttune.errors import InvalidStateError
 from raycosttune.results.rows import VERSION, Row
 
 logger = logging.getLogger(__name__)
+FOLDER, JOURNAL = "raycosttune", "journal.jsonl"
 
 
 class Journal:
@@ -90,6 +91,12 @@ def read_journal(path: Path) -> list[Row]:
             )
             raise InvalidStateError(msg)
     return [row for _, row in rows]
+
+
+def journal_of(path: Path | str) -> Path:
+    """Returns the journal of a run's folder; a file is taken as the journal itself."""
+    path = Path(path).expanduser().resolve()
+    return path / FOLDER / JOURNAL if path.is_dir() else path
 
 
 def kept_aside(path: Path) -> Path:

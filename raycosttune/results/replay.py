@@ -4,11 +4,14 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from raycosttune.core.decision import Run
+from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.session import Session
-from raycosttune.core.value import checked, read_text
+from raycosttune.core.value import checked, clean_amount, read_text
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     read_observation,
     read_profile,
@@ -48,7 +51,8 @@ def merge_rows(
     Returns:
         How many reports, results and ends were new.
     """
-    new = 0
+    new, rows = 0, list(rows)
+    session.advance(max((clean_amount(row.get(ELAPSED)) for row in rows), default=0.0))
     for trial_id, told in _read(rows, READERS):
         match told:
             case TrialRecord() | ProfileRecord() if not is_ours(told):
@@ -64,14 +68,21 @@ def merge_rows(
     return new
 
 
+def why_started(session: Session, trial_id: str) -> str:
+    """Returns why a session started a trial that it knows, the end of a sentence."""
+    answer = session.ask(trial_id)  # the same again for a known trial
+    return answer.why if isinstance(answer, Run) else ""
+
+
 def read_names(rows: Iterable[Row]) -> dict[str, str]:
     """Returns the ids of records by the new ids that Tune knows them by."""
     return dict(_read(rows, {"renamed": lambda row: checked(row, "record", read_text)}))
 
 
-def read_run_reports(rows: Iterable[Row], metric: str) -> list[Report]:
+def read_run_reports(rows: Iterable[Row], metric: str, goal: Goal | None = None) -> list[Report]:
     """Returns the reports of a run's own journal; what can't be read is left out."""
-    return [told for _, told in _read(rows, {"report": lambda row: read_run_report(row, metric)})]
+    reader = {"report": lambda row: read_run_report(row, metric, goal)}
+    return [told for _, told in _read(rows, reader)]
 
 
 def read_run_profile(rows: Iterable[Row]) -> Row | None:

@@ -4,19 +4,24 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal |
+| header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal |
+| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
+| over | why |
 
 `resized` says that the trial goes on with other workers at the same global batch; `attempt` is
 its last start before. Older journals have none.
 
-[more] are `workers` and `noise_scale`, which older journals lack.
+[space] is the search space as Tune has it, [cells] the rules for workers and batches, and
+[learning_rate] how the rate follows the batch, null for none; older journals lack them.
+
+[more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
+[started, why]. `over` says that the search gives no further trial.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -26,7 +31,10 @@ timed; its `epoch_seconds` is null. A run's own journal holds its `profiled` too
 is the id that every other row goes by.
 
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
-number by its path joined with "/", in place of `value`: a run doesn't know the goal.
+number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
+the reported lists of numbers likewise.
+
+Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
 
 `batch_size` is the global batch; `recipe` holds the hyperparameters as proposed, before any
 learning-rate rule; `value` is null where the metric was missing or not a number. A reader
@@ -34,18 +42,22 @@ ignores keys that it doesn't know.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
+from raycosttune.core.constraint import read_bounds
 from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
-from raycosttune.core.space import Allocation
+from raycosttune.core.space import Allocation, Space
 from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
 
 VERSION = 1
+ELAPSED = "elapsed_seconds"
+LONGEST_LIST = 4096  # one number a worker; whole data sets stay out of the journal
 Row = dict[str, Any]
 READERS: Mapping[str, Callable[[Row], Observation]] = {
     "report": read_report,
@@ -54,9 +66,26 @@ READERS: Mapping[str, Callable[[Row], Observation]] = {
 }
 
 
-def header_row(goal: Goal, unit: str) -> Row:
+def header_row(
+    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
+) -> Row:
     """Returns the row that opens a journal."""
-    return {"row": "header", "version": VERSION, "unit": unit, "goal": asdict(goal)}
+    return {
+        "row": "header",
+        "version": VERSION,
+        "unit": unit,
+        "goal": {
+            **asdict(replace(goal, constraints=())),
+            "constraints": [constraint.data() for constraint in goal.constraints],
+        },
+        "cells": None if space is None else asdict(space),
+        "learning_rate": None if rate is None else asdict(rate),
+    }
+
+
+def over_row(why: str) -> Row:
+    """Returns the row of a search that gives no further trial."""
+    return {"row": "over", "why": why}
 
 
 def run_header_row(trial_id: str) -> Row:
@@ -74,22 +103,25 @@ def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) ->
     """
     row = observation_row(trial_id, report)
     del row["value"]
-    return {**row, "metrics": dict(_numbers(metrics))}
+    lists = dict(_lists(metrics))
+    return {**row, "metrics": dict(_numbers(metrics)), **({"lists": lists} if lists else {})}
 
 
-def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
+def read_run_report(row: Mapping[str, Any], metric: str, goal: Goal | None = None) -> Report:
     """Builds a report from a row of a run's own journal.
 
     Raises:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    return read_report({**row, "value": checked(row, "metrics", read_mapping).get(metric)})
+    metrics = checked(row, "metrics", read_mapping)
+    others = () if goal is None else goal.others(metrics)
+    return read_report({**row, "value": metrics.get(metric), "others": others})
 
 
-def asked_row(record: TrialRecord) -> Row:
-    """Returns the row of a trial that was asked for."""
-    return {
+def asked_row(record: TrialRecord, why: str = "") -> Row:
+    """Returns the row of a trial that was asked for, and why it was."""
+    row = {
         "row": "asked",
         "trial_id": record.trial_id,
         "workers": record.allocation.workers,
@@ -97,7 +129,9 @@ def asked_row(record: TrialRecord) -> Row:
         "nodes": record.allocation.nodes,
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
+        "started": record.started,
     }
+    return {**row, "why": why} if why else row
 
 
 def profile_row(record: ProfileRecord) -> Row:
@@ -105,6 +139,7 @@ def profile_row(record: ProfileRecord) -> Row:
     return {
         "row": "profile",
         "trial_id": record.trial_id,
+        "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
         "cells": [asdict(cell) for cell in record.profile.cells],
@@ -191,6 +226,8 @@ def failed_cells(row: Mapping[str, Any]) -> list[Row]:
 def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
 
+    Limits in other units are left out too: their metrics are not written.
+
     Raises:
         InvalidStateError: If it holds no goal.
         InvalidGoalError: If a value of the goal breaks its rule.
@@ -201,7 +238,38 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
         raise InvalidStateError(msg)
     known = {item.name for item in fields(Goal)}
     kept = {key: value for key, value in goal.items() if key in known}
+    kept["constraints"] = read_bounds(kept.get("constraints"))
     return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def read_header_space(row: Mapping[str, Any]) -> Space | None:
+    """Returns the space of a header, None where an older journal has none.
+
+    Raises:
+        InvalidStateError: If it can't be read.
+    """
+    data = row.get("cells")
+    try:
+        if data is None:
+            return None
+        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
+        return Space(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
+    """Returns how the learning rate follows the batch by a header; raises as its space does."""
+    data = row.get("learning_rate")
+    try:
+        if data is None:
+            return None
+        keys = (item.name for item in fields(LearningRate))
+        return LearningRate(**{key: data[key] for key in keys if key in data})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
 
 
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:
@@ -218,3 +286,13 @@ def _numbers(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str
             yield from _numbers(value, f"{parent}{key}/")
         elif (number := read_number(value)) is not None:
             yield f"{parent}{key}", number
+
+
+def _lists(metrics: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, list[float]]]:
+    for key, value in metrics.items():
+        if isinstance(value, Mapping):
+            yield from _lists(value, f"{parent}{key}/")
+        elif isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
+            numbers = [number for item in value if (number := read_number(item)) is not None]
+            if len(numbers) == len(value):
+                yield f"{parent}{key}", numbers

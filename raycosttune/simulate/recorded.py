@@ -3,24 +3,23 @@
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from raycosttune.core.digest import summed_up, timed
 from raycosttune.core.goal import Goal
+from raycosttune.core.measured import measured_space, workers_per_node
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
-from raycosttune.results.journal import read_journal
+from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import read_trials
 from raycosttune.results.rows import read_header
-from raycosttune.simulate.table import TableWorkload, measured_space
+from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve
 
-FOLDER = "raycosttune"
-JOURNAL = "journal.jsonl"
 STEPS = 100
 
 
@@ -87,7 +86,7 @@ class RecordedWorkload(TableWorkload):
             msg = "a trial must have reported the metric and its time, none did"
             raise InvalidWorkloadError(msg)
         pairs = {(cell.workers, cell.batch_size) for cell in times}
-        space = measured_space(pairs, _workers_per_node(times))
+        space = measured_space(pairs, workers_per_node(times))
         epochs = {cell: statistics.median(times[cell]) for cell in space.cells}
         return cls(
             name=name,
@@ -118,21 +117,6 @@ def read_recorded_header(path: Path | str) -> tuple[Goal, str | None]:
         msg = f"the journal {journal} can't be replayed: {error}"
         raise InvalidWorkloadError(msg) from error
     msg = f"{path} holds no journal of a sweep; a folder of traces needs --workload"
-    raise InvalidWorkloadError(msg)
-
-
-def journal_of(path: Path | str) -> Path:
-    """Returns the journal of a run's folder; a file is taken as the journal itself."""
-    path = Path(path).resolve()
-    return path / FOLDER / JOURNAL if path.is_dir() else path
-
-
-def _workers_per_node(cells: Collection[Allocation]) -> int:
-    """Returns a size of machines that gives every cell the nodes it had."""
-    for size in range(max(cell.workers for cell in cells), 0, -1):
-        if all(math.ceil(cell.workers / size) == cell.nodes for cell in cells):
-            return size
-    msg = f"every cell must lie on machines of one size, got {sorted(cells)}"
     raise InvalidWorkloadError(msg)
 
 

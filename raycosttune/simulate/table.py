@@ -44,17 +44,3 @@ class TableWorkload:
     def curve(self, batch_size: int) -> Curve:
         """See Workload."""
         return self.curves[batch_size]
-
-
-def measured_space(pairs: set[tuple[int, int]], workers_per_node: int | None) -> Space:
-    """Returns the space of some pairs of workers and global batch; holes can't be chosen."""
-    workers = tuple(sorted({n for n, _ in pairs}))
-    batches = tuple(sorted({b for _, b in pairs}))
-    holes = {(n, b) for n in workers for b in batches} - pairs
-    return Space(
-        workers,
-        batches,
-        workers_per_node=workers_per_node,
-        divisible=False,
-        excluded=tuple(sorted(holes)),
-    )

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from raycosttune.core.measured import measured_space
 from raycosttune.errors import InvalidWorkloadError
-from raycosttune.simulate.table import TableWorkload, measured_space
+from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.tidy import CsvRow, TidyFile
 from raycosttune.simulate.workload import Curve
 

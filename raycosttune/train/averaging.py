@@ -36,7 +36,7 @@ class Averaging:
         self._model = model
         self._every = every
         self._exchange = exchange
-        self._samples = 0
+        self._samples = 0.0
         self._steps = 0
         if exchange.size > 1:
             for tensor in self._tensors():
@@ -48,7 +48,7 @@ class Averaging:
         Returns:
             Whether it averaged.
         """
-        self._samples += step.samples
+        self._samples += step.counted.own
         self._steps += step.is_last
         if self._steps < self._every:
             return False
@@ -57,7 +57,7 @@ class Averaging:
 
     def average(self) -> None:
         """Averages, where anything was trained since the last time; all workers do it together."""
-        samples, self._samples, self._steps = self._samples, 0, 0
+        samples, self._samples, self._steps = self._samples, 0.0, 0
         total = sum(row[0] for row in self._exchange.gather([samples]))
         if total == 0 or self._exchange.size == 1:
             return

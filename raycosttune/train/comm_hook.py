@@ -1,5 +1,7 @@
 """The exchange of gradients, each worker's counted by its samples."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -80,10 +82,14 @@ def weighted_sum(window: Window, bucket: GradBucket) -> torch.futures.Future[tor
     step, clock, noise = CURRENT.step, CURRENT.clock, CURRENT.noise
     if is_last and clock is not None:
         clock.reduce()
+        _after_exchange(clock.resume)
     meter = noise if noise is not None and step is not None and noise.looks else None
     if meter is not None:
         meter.see_local(buffer)
-    buffer.mul_(window.weight)
+    if window.weight:
+        buffer.mul_(window.weight)
+    else:
+        buffer.zero_()  # a mean over nothing may be NaN
     if is_last:
         if noise is not None and step is not None:
             noise.end(step, window.batches, window.weight)
@@ -98,3 +104,13 @@ def weighted_sum(window: Window, bucket: GradBucket) -> torch.futures.Future[tor
     work = dist.all_reduce(buffer, group=window.group, async_op=True)
     summed: torch.futures.Future[torch.Tensor] = work.get_future().then(finish)
     return summed
+
+
+def _after_exchange(call: Callable[[], None]) -> None:
+    """Calls when the present backward pass and its exchange are over.
+
+    The exchange is waited for in a callback of the pass that is queued after the hook was
+    called; one that is queued by a callback comes after it.
+    """
+    engine = torch.autograd.Variable._execution_engine  # noqa: SLF001 - as FSDP does it
+    engine.queue_callback(partial(engine.queue_callback, call))

@@ -1,14 +1,16 @@
 """Loaders for training loops whose workers share each batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset, default_collate
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, default_collate
 
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidLoaderError
 from raycosttune.train import place
 from raycosttune.train.batch_sampler import Order, SharedBatchSampler, shuffled
+from raycosttune.train.counting import counted
 from raycosttune.train.current import CURRENT
 from raycosttune.train.exchange import Exchange, exchange
 from raycosttune.train.loader import SharedLoader
@@ -20,7 +22,7 @@ from raycosttune.train.stream import PulledBatches
 OURS = ("batch_sampler", "drop_last", "sampler", "shuffle")
 
 
-def prepare_data_loader(
+def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
     dataset: Any,  # noqa: ANN401 - PyTorch's data sets have no common type
     *,
     batch_size: int,
@@ -29,6 +31,7 @@ def prepare_data_loader(
     seed: int = 0,
     drop_last: bool = False,
     accumulate: int = 1,
+    count: Callable[[Any], Any] | None = None,
     move_to_device: bool = True,
     **options: Any,  # noqa: ANN401 - DataLoader's own
 ) -> SharedLoader:
@@ -51,6 +54,8 @@ def prepare_data_loader(
         drop_last: Whether to leave out a last batch that is smaller.
         accumulate: Parts in which a worker gets its share of a step. Divide the loss by it,
             and update the weights after so many batches; gradients are exchanged then only.
+        count: Says how much a batch, as it is loaded, counts, where the loss isn't a mean over
+            samples: how many tokens, say. Workers tell one another before each step.
         move_to_device: Whether tensors are moved to the worker's GPU, where it has one.
         **options: More for PyTorch's `DataLoader`, such as `num_workers`.
 
@@ -63,12 +68,38 @@ def prepare_data_loader(
             fit into their memory.
     """
     _check(dataset, batch_size, accumulate, options)
+    _check_count(count)
     joined = exchange()
+    is_stream = isinstance(dataset, IterableDataset)
+    length = 0 if is_stream else _length(dataset, sampler)
+    _check_alike(
+        joined,
+        {
+            "samples": length,
+            "batch_size": batch_size,
+            "seed": seed,
+            "shuffle": shuffle,
+            "drop_last": drop_last,
+            "accumulate": accumulate,
+            "count": count is not None,
+        },
+    )
+    if not is_stream and drop_last and length < batch_size:
+        msg = (
+            f"drop_last must leave a batch, got {length} samples for a batch of {batch_size}. "
+            "Take a smaller batch_size, or leave drop_last out."
+        )
+        raise InvalidLoaderError(msg)
     rebalancer = Rebalancer(batch_size, joined, installed().policy, installed().caps)
     rebalancer.load_first(place.earlier_state() if joined.rank == 0 else {})
     target = place.device() if move_to_device else None
     clock = StepClock(on_device=place.device() is not None)
-    if isinstance(dataset, IterableDataset):
+    counting: Any = iter
+    if count is not None:
+        counting = partial(
+            counted, count=count, exchange=joined, clock=clock, least_rows=_least_rows
+        )
+    if is_stream:
         _check_stream(accumulate, sampler)
         collate = options.pop("collate_fn", None) or default_collate
         samples: Any = DataLoader(dataset, batch_size=None, collate_fn=_unchanged, **options)
@@ -81,10 +112,10 @@ def prepare_data_loader(
             clock=clock,
             least_rows=_least_rows,
         )
-        return SharedLoader(pulled, pulled, rebalancer, clock, target)
+        return SharedLoader(pulled, pulled, rebalancer, clock, target, counting)
     parts = SharedBatchSampler(
         order=_order(dataset, sampler, seed, joined, shuffle=shuffle),
-        length=len(dataset if sampler is None else sampler),  # type: ignore[arg-type]  # checked
+        length=length,
         batch_size=batch_size,
         rank=joined.rank,
         shares_at=rebalancer.plan.at,
@@ -93,7 +124,7 @@ def prepare_data_loader(
         least_rows=_least_rows,
     )
     batches: Any = DataLoader(dataset, batch_sampler=parts, **options)
-    return SharedLoader(batches, parts, rebalancer, clock, target)
+    return SharedLoader(batches, parts, rebalancer, clock, target, counting)
 
 
 def _check(dataset: object, batch_size: object, accumulate: object, options: Any) -> None:  # noqa: ANN401
@@ -136,6 +167,12 @@ def _check(dataset: object, batch_size: object, accumulate: object, options: Any
             raise InvalidLoaderError(msg)
 
 
+def _check_count(count: object) -> None:
+    if count is not None and not callable(count):
+        msg = f"count must be a function of a batch, got {count!r}. Leave it out to count samples."
+        raise InvalidLoaderError(msg)
+
+
 def _check_stream(accumulate: int, sampler: object) -> None:
     if accumulate > 1 or sampler is not None:
         msg = (
@@ -143,6 +180,34 @@ def _check_stream(accumulate: int, sampler: object) -> None:
             "Take a smaller batch_size and accumulate with model.no_sync()."
         )
         raise InvalidLoaderError(msg)
+
+
+def _length(dataset: Any, sampler: Any) -> int:  # noqa: ANN401 - it has a length
+    if sampler is None:
+        return len(dataset)
+    if isinstance(sampler, DistributedSampler):
+        msg = (
+            "sampler must go through all samples, got a DistributedSampler, which goes through one "
+            "worker's. Leave it out: workers take their parts of each batch."
+        )
+        raise InvalidLoaderError(msg)
+    if not hasattr(sampler, "__len__"):
+        msg = "sampler must have a length, so that all workers take as many steps. Give it one."
+        raise InvalidLoaderError(msg)
+    return len(sampler)
+
+
+def _check_alike(joined: Exchange, own: Mapping[str, float]) -> None:
+    """Refuses loaders that differ between workers: their batches and steps would too."""
+    told = joined.gather([float(value) for value in own.values()])
+    for name, values in zip(own, zip(*told, strict=True), strict=True):
+        if len(set(values)) > 1:
+            msg = (
+                f"every worker must prepare the same loader, got {name} "
+                f"{[int(value) for value in values]} by worker. Pass all of them the whole data "
+                "set and the same arguments: each takes its part of every batch."
+            )
+            raise InvalidLoaderError(msg)
 
 
 def _order(
@@ -155,9 +220,6 @@ def _order(
 ) -> Order:
     if sampler is None:
         return shuffled(len(dataset), seed, shuffle=shuffle)
-    if not hasattr(sampler, "__len__"):
-        msg = "sampler must have a length, so that all workers take as many steps. Give it one."
-        raise InvalidLoaderError(msg)
     set_epoch: Callable[[int], object] = getattr(sampler, "set_epoch", lambda _: None)
 
     def order(epoch: int) -> Sequence[int]:

@@ -55,17 +55,18 @@ class SampleMean:
 
     def __init__(self) -> None:
         self._sum: Any = 0.0
-        self._samples = 0
+        self._samples = 0.0
 
-    def add(self, value: float | torch.Tensor, samples: int | None = None) -> None:
+    def add(self, value: float | torch.Tensor, samples: float | None = None) -> None:
         """Takes in a mean over some samples of this worker; does not wait for its device.
 
         Args:
             value: The mean.
-            samples: How many they are; those of the batch that the loader gave last by default.
+            samples: How many they are; by default those of the batch that the loader gave
+                last, or what its `count` found in it.
         """
         if samples is None:
-            samples = 0 if CURRENT.step is None else CURRENT.step.samples
+            samples = 0 if CURRENT.step is None else CURRENT.step.counted.own
         if samples:
             value = value.detach() if isinstance(value, torch.Tensor) else value
             self._sum = self._sum + value * samples
@@ -76,7 +77,7 @@ class SampleMean:
 
         NaN where there was none.
         """
-        rows = exchange().gather([float(self._sum), float(self._samples)])
-        self._sum, self._samples = 0.0, 0
+        rows = exchange().gather([float(self._sum), self._samples])
+        self._sum, self._samples = 0.0, 0.0
         samples = math.fsum(row[1] for row in rows)
         return math.fsum(row[0] for row in rows) / samples if samples else math.nan

@@ -1,15 +1,16 @@
 """A loader whose batches are shared by all workers, each taking the part that suits it."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 import torch
 
+from raycosttune.train.counting import Pair
 from raycosttune.train.current import CURRENT
 from raycosttune.train.noise import NoiseMeter
-from raycosttune.train.rebalancer import Rebalancer
-from raycosttune.train.settings import installed
+from raycosttune.train.rebalancer import Measured, Rebalancer
+from raycosttune.train.settings import heed_idle_policy, installed
 from raycosttune.train.step import Step, StepClock
 
 
@@ -42,6 +43,7 @@ class SharedLoader:
         rebalancer: Knows the shares.
         clock: Times the steps.
         place: Where tensors go, None to leave them.
+        counted: Adds to what each batch is what counts in the loss, where that isn't samples.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class SharedLoader:
         rebalancer: Rebalancer,
         clock: StepClock,
         place: torch.device | None,
+        counted: Callable[[Iterable[Pair]], Iterator[Pair]] = iter,
     ) -> None:
         self.rebalancer = rebalancer
         self._batches = batches
         self._parts = parts
         self._clock = clock
         self._place = place
+        self._counted = counted
         self._noise = NoiseMeter()
         self._epoch = 0
         self._since = 0
@@ -64,6 +68,16 @@ class SharedLoader:
     def __len__(self) -> int:
         """Returns the batches of an epoch, which are as many on every worker."""
         return len(self._parts)
+
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """Samples of a step on each worker, as the last adjustment left them."""
+        return self.rebalancer.plan.latest
+
+    @property
+    def measured(self) -> Measured | None:
+        """What the workers did up to the last adjustment, None before the first."""
+        return self.rebalancer.latest
 
     def set_epoch(self, epoch: int) -> None:
         """Says which epoch comes next, from 0: its number decides its order."""
@@ -73,14 +87,13 @@ class SharedLoader:
         """Yields batches as PyTorch's DataLoader does, on this worker's device."""
         self._adjust()
         self._parts.epoch, self._epoch = self._epoch, self._epoch + 1
-        batches = iter(self._batches)
+        pairs = self._counted((batch, self._parts.steps.popleft()) for batch in self._batches)
         while True:
             self._fetch()
             try:
-                batch = next(batches)
+                batch, step = next(pairs)
             except StopIteration:
                 break
-            step = self._parts.steps.popleft()
             self._since += step.is_last
             self._clock.start(step)
             CURRENT.step, CURRENT.clock, CURRENT.noise = step, self._clock, self._noise
@@ -90,6 +103,8 @@ class SharedLoader:
         if CURRENT.averaging is not None:
             CURRENT.averaging.average()
         self._adjust()
+        if CURRENT.rebalancer is None:
+            heed_idle_policy()
 
     def _fetch(self) -> None:
         self._clock.fetch()

@@ -24,10 +24,10 @@ class Look:
         """Returns this worker's terms; waits for the device."""
         square, step = float(self.whole), self.step
         # What was exchanged with this weight was the mean gradient up to that factor.
-        scale = self.weight * step.total / step.share if step.share else 0.0
+        scale = self.weight / step.fraction if step.fraction else 0.0
         own = scale**2 * float(self.local) if scale else 0.0
         return NoiseTerms(
-            local=self.batches * step.share * own,
+            local=self.batches * step.total * step.fraction * own,
             whole=self.batches * step.total * square,
             squares=square,
             inverses=1 / (self.batches * step.total),

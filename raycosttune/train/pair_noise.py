@@ -32,7 +32,9 @@ class PairNoise:
         self._hooks: list[Any] = []
         self._kept: dict[int, torch.Tensor] = {}
         self._squares = torch.zeros(3, dtype=torch.float64)
+        self._latest: Step | None = None
         self._is_fresh = True
+        self._is_odd = False
         me = weakref.ref(self)
 
         def count(*_: object) -> None:
@@ -50,6 +52,9 @@ class PairNoise:
             step: What it is called with.
             meter: Where the terms go.
         """
+        if step is self._latest:  # as a model that is called twice for one batch
+            return
+        self._latest = step
         was_updated = self._updates != self._updates_at_pass
         self._updates_at_pass = self._updates
         if len(self._steps) == 2:  # noqa: PLR2004 - a pair
@@ -70,23 +75,34 @@ class PairNoise:
         if gradient is None or not self._steps:
             return
         if len(self._steps) == 1:
+            # One that is here twice has the gradients of two losses, as in adversarial training.
+            self._is_odd |= id(parameter) in self._kept
             self._kept[id(parameter)] = gradient.detach().clone()
             return
-        first = self._kept.pop(id(parameter), None)
-        if first is None:
+        seen = self._kept.pop(id(parameter), None)
+        if seen is None:
+            self._is_odd = True
             return
-        second = gradient.detach() if self._is_fresh else gradient.detach() - first
-        one, two = (step.samples for step in self._steps)
+        second = gradient.detach() if self._is_fresh else gradient.detach() - seen
+        weights = [step.weight or 1.0 for step in self._steps]
+        first, second = seen / weights[0], second / weights[1]
+        one, two = map(_samples, self._steps)
         whole = (one * first + two * second) / (one + two)
         squares = [torch.linalg.vector_norm(each).square() for each in (first, second, whole)]
         self._squares = self._squares.to(gradient.device) + torch.stack(squares)
 
     def _end(self, meter: NoiseMeter) -> None:
         one, two, whole = self._squares.tolist()
-        batches = [step.samples for step in self._steps]
-        if min(batches) > 0 and self._steps[1].is_full and not self._kept:
+        batches = [_samples(step) for step in self._steps]
+        is_whole = not (self._kept or self._is_odd)
+        if min(batches) > 0 and self._steps[1].is_full and is_whole:
             meter.add(step_terms(batches, [one, two], whole))
         for hook in self._hooks:
             hook.remove()
         self._hooks, self._steps, self._kept = [], [], {}
-        self._squares = torch.zeros(3, dtype=torch.float64)
+        self._squares, self._is_odd = torch.zeros(3, dtype=torch.float64), False
+
+
+def _samples(step: Step) -> float:
+    """Returns the samples of a part by what it counts in the loss."""
+    return step.total * step.weight / step.parts

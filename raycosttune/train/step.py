@@ -4,10 +4,25 @@ import math
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+
+
+@dataclass(frozen=True)
+class Count:
+    """Is how much a part counts in the loss, which is a mean over tokens, say.
+
+    Attributes:
+        own: Of this part.
+        share: Of this worker in the whole step.
+        total: Of the whole step over all workers.
+    """
+
+    own: float
+    share: float
+    total: float
 
 
 @dataclass(frozen=True)
@@ -22,6 +37,7 @@ class Step:
         is_full: Whether the step has as many samples as a batch shall have.
         part: Which part of the step this is, from 0.
         parts: Parts that the loop accumulates before it updates the weights.
+        count: What counts in the loss, None for samples.
     """
 
     samples: int
@@ -31,6 +47,14 @@ class Step:
     is_full: bool = True
     part: int = 0
     parts: int = 1
+    count: Count | None = None
+
+    @property
+    def counted(self) -> Count:
+        """What counts in the loss; samples where nothing of the batch counts otherwise."""
+        if self.count is not None and self.count.total > 0:
+            return self.count
+        return Count(self.samples, self.share, self.total)
 
     @property
     def weight(self) -> float:
@@ -38,7 +62,12 @@ class Step:
 
         The loop divides its loss by the parts, as it is done for equal ones.
         """
-        return self.parts * self.samples / self.total
+        return self.parts * self.counted.own / self.counted.total
+
+    @property
+    def fraction(self) -> float:
+        """What this worker's mean gradient of the whole step counts in the update."""
+        return self.counted.share / self.counted.total
 
     @property
     def is_last(self) -> bool:
@@ -69,12 +98,33 @@ class Timing:
     wall_seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Span:
+    """Is a while in which a worker computed.
+
+    Attributes:
+        step: For which step.
+        began: The moment when it began.
+        ended: The moment when it ended.
+        excluded: Seconds of it in which the worker waited for others.
+        is_first: Whether the step begins with it.
+    """
+
+    step: Step
+    began: Any
+    ended: Any
+    excluded: float
+    is_first: bool
+
+
 class StepClock:
     """Times what a worker computes, apart from its wait for other workers.
 
     A step's compute begins when its first batch is called for and ends when the gradient of
-    the last bucket is there; where none is exchanged, when the next batch is called for. On a
-    GPU these moments are taken on the device, by events.
+    the last bucket is there; where none is exchanged, when the next batch is called for. Where
+    several backward passes exchange gradients, as of two models, it goes on from the end of
+    one exchange to the beginning of the next. On a GPU these moments are taken on the device,
+    by events.
 
     Args:
         on_device: Whether to take the moments on the current CUDA device.
@@ -93,8 +143,9 @@ class StepClock:
 
     def _reset(self) -> None:
         self._began: Any = None
+        self._resumed: Any = None
         self._step: Step | None = None
-        self._spans: list[tuple[Step, Any, Any, float]] = []
+        self._spans: list[Span] = []
         self._opened: float | None = None
         self._closed: float | None = None
         self._excluded = 0.0
@@ -106,10 +157,10 @@ class StepClock:
         if self._opened is None:
             self._opened = now
         self._closed = now
-        if self._is_trained and self._step is not None and self._step.is_last:
+        if self._began is not None and self._is_trained and self._step and self._step.is_last:
             self.reduce()
         if self._step is None or self._step.is_last:
-            self._began = self._mark()
+            self._began, self._resumed = self._mark(), None
             self._excluded = 0.0
             self._is_trained = False
 
@@ -126,18 +177,29 @@ class StepClock:
         self._is_trained = True
 
     def reduce(self) -> None:
-        """Notes that the last gradient of a step is there: from here on it is exchanged."""
-        if self._step is None or self._began is None:
+        """Notes that the last gradient of a model is there: from here on it is exchanged."""
+        if self._step is None:
             return
-        self._spans.append((self._step, self._began, self._mark(), self._excluded))
-        self._began = None
+        is_first = self._began is not None
+        began = self._began if is_first else self._resumed
+        if began is not None:
+            self._spans.append(Span(self._step, began, self._mark(), self._excluded, is_first))
+            self._began, self._resumed, self._excluded = None, None, 0.0
+        elif self._spans:  # another model in the same backward pass
+            self._spans[-1] = replace(self._spans[-1], ended=self._mark())
+
+    def resume(self) -> None:
+        """Notes that a backward pass is over, and what it exchanged is there."""
+        if self._began is None:
+            self._resumed = self._mark()
 
     def read(self) -> Timing:
         """Returns what was timed since the last reading, and begins anew."""
-        spans = [
-            (step, max(self._seconds(began, ended) - excluded, 0.0))
-            for step, began, ended, excluded in self._spans
-        ]
+        spans: list[tuple[Step, float]] = []
+        for span in self._spans:
+            before = spans.pop()[1] if spans and not span.is_first else 0.0
+            seconds = self._seconds(span.began, span.ended) - span.excluded
+            spans.append((span.step, before + max(seconds, 0.0)))
         share = next((step.share for step, _ in reversed(spans) if step.is_full), 0)
         full = [seconds for step, seconds in spans if step.is_full and step.share == share]
         wall = 0.0 if self._opened is None or self._closed is None else self._closed - self._opened

@@ -1,13 +1,17 @@
 """Holds trials back while the cluster has no workers for them."""
 
+import logging
 import time
 from collections.abc import Mapping
 
-from raycosttune.core.decision import Answer, Finished, Wait
+from raycosttune.core.decision import Answer, Finished, Run, Wait
+from raycosttune.core.figure import counted
+from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
-from raycosttune.tune.capacity import cluster_nodes, most_workers
+from raycosttune.tune.capacity import most_workers, nodes_left
 
 LOOK_EVERY_SECONDS = 2.0
+logger = logging.getLogger(__name__)
 
 
 class Admission:
@@ -15,7 +19,8 @@ class Admission:
 
     Tune sees the driver of a trial but not its workers, so that it would start more than
     the cluster can hold and wait for ever. It also asks ten times a second; the session is
-    asked again only after something has changed.
+    asked again only after something has changed. Workers that other jobs use aren't free;
+    those of nodes that the cluster may still add are.
     """
 
     def __init__(self) -> None:
@@ -23,7 +28,8 @@ class Admission:
         self._max_concurrent: int | None = None
         self._closed_at: tuple[object, ...] | None = None
         self._looked_at = -LOOK_EVERY_SECONDS
-        self._most: int | None = None
+        self._seen: list[int] = []
+        self._is_told = False
 
     def __getstate__(self) -> dict[str, object]:
         """Leaves this process's clock and cluster out of a pickle."""
@@ -58,18 +64,32 @@ class Admission:
         if isinstance(answer, Wait) or (isinstance(answer, Finished) and runs):
             self._closed_at = _signature(session, free)
             return Wait(answer.why)
+        if not isinstance(answer, Finished):
+            self._say_waiting(answer, free)
         return answer
 
+    def _say_waiting(self, answer: Run | Profile, free: int | None) -> None:
+        asked = answer.held if isinstance(answer, Profile) else answer.allocation
+        if free is not None and asked.workers > free and not self._is_told:
+            logger.warning(
+                "a trial asks for %s and waits: other jobs leave %d of the cluster.",
+                counted(asked.workers, "worker"),
+                free,
+            )
+            self._is_told = True
+
     def free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
-        """Returns how many more workers the cluster holds, None where Ray isn't running."""
+        """Returns how many more workers the cluster has room for, None where Ray isn't running.
+
+        Ray's figures of what is used lag, so that a trial that has just ended seems to be
+        another job's: of the last two looks the one with more room counts.
+        """
         now = time.monotonic()
         if now - self._looked_at >= LOOK_EVERY_SECONDS:
-            nodes = cluster_nodes()
-            self._most = None if nodes is None else most_workers(nodes, per_worker)
-            self._looked_at = now
-        if self._most is None:
-            return None
-        return max(self._most - session.committed_workers, 0)
+            nodes = nodes_left()
+            seen = [] if nodes is None else [*self._seen, most_workers(nodes, per_worker)]
+            self._seen, self._looked_at = seen[-2:], now
+        return max(max(self._seen) - session.committed_workers, 0) if self._seen else None
 
 
 def _running(session: Session) -> int:

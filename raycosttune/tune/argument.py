@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raycosttune.core.cost import check_cost_metric
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.value import read_count, read_name, read_whole
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
+from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.setup import Setup
 
 Rule = tuple[Callable[[Any], bool], str, str]
@@ -46,11 +47,23 @@ RULES: dict[str, Rule] = {
         "be a function from a seed to an Optuna sampler",
         "Write lambda seed: TPESampler(seed=seed).",
     ),
+    "known": (
+        lambda value: value is None or isinstance(value, PastSweep),
+        "be an earlier sweep",
+        "Write raycosttune.read_sweep(path).",
+    ),
     "max_concurrent": LIMIT,
     "seed": (
         lambda value: read_whole(value) is not None,
         "be a whole number of at least 0",
         "Leave it out for 0.",
+    ),
+    "points": (
+        lambda value: (
+            isinstance(value, list | tuple) and all(isinstance(point, Mapping) for point in value)
+        ),
+        "be a list of dicts",
+        "Write points_to_evaluate=[{...}].",
     ),
     "space": (
         lambda value: value is None or isinstance(value, Mapping),

@@ -13,6 +13,8 @@ from typing import Any
 import ray
 from ray.util.placement_group import PlacementGroup
 
+from raycosttune.tune.placement import job_group_tables
+
 logger = logging.getLogger(__name__)
 EVERY_SECONDS = 2.0
 AFTER_STOP_EVERY_SECONDS = 0.5
@@ -101,25 +103,17 @@ WATCH = Collector()
 
 def job_groups() -> list[tuple[PlacementGroup, bool]]:
     """Lists this job's placement groups, and whether the actor that made one is dead."""
-    from ray._private.state import state  # noqa: PLC0415 - private, so read only when used
-    from ray._raylet import PlacementGroupID  # noqa: PLC0415
+    from ray._raylet import PlacementGroupID  # noqa: PLC0415 - private, so read only when used
     from ray.core.generated import gcs_pb2  # noqa: PLC0415
 
     tables: Any = gcs_pb2  # generated, so untyped
-    accessor = state._connect_and_get_accessor()  # noqa: SLF001
-    job = bytes.fromhex(ray.get_runtime_context().get_job_id())
+    actors = tables.ActorTableData
     groups = []
-    for raw in accessor.get_placement_group_table():
-        group = tables.PlacementGroupTableData.FromString(raw)
-        if group.state == tables.PlacementGroupTableData.REMOVED:
-            continue
-        if group.is_detached or group.creator_job_id != job:
-            continue
+    for group, accessor in job_group_tables():
         creator, is_dead = group.creator_actor_id, False
         if creator and set(creator) != {NO_CREATOR}:
             info = accessor.get_actor_info(ray.ActorID(creator))
             is_dead = group.creator_actor_dead or info is None
-            dead = tables.ActorTableData.DEAD
-            is_dead = is_dead or tables.ActorTableData.FromString(info).state == dead
+            is_dead = is_dead or actors.FromString(info).state == actors.DEAD
         groups.append((PlacementGroup(PlacementGroupID(group.placement_group_id)), is_dead))
     return groups

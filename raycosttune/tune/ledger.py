@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raycosttune.core.figure import counted
+from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
@@ -15,13 +16,16 @@ from raycosttune.results.replay import (
     read_names,
     read_run_profile,
     read_run_reports,
+    why_started,
 )
 from raycosttune.results.rows import (
+    ELAPSED,
     Row,
     asked_row,
     failed_cells,
     header_row,
     observation_row,
+    over_row,
     profile_row,
     profiled_row,
     read_profiled,
@@ -35,14 +39,18 @@ logger = logging.getLogger(__name__)
 class Ledger:
     """Writes a sweep's journal, and reads it and the runs' own back.
 
+    Args:
+        about: What the journal's header says beside the goal and the cost's unit.
+
     Attributes:
         experiment: The experiment's folder, None until Tune has named it. Rows wait in
             memory until then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, about: Row | None = None) -> None:
         """Has no folder yet."""
         self.experiment: Path | None = None
+        self._about = about or {}
         self._journal = Journal()
 
     def open(
@@ -86,9 +94,9 @@ class Ledger:
             merge_rows(session, rows, is_ours)
             self._journal.append(*waiting)
         else:
-            self._journal.append(*_everything(session))
+            self._write(session, *_everything(session, self._about))
         for known in list(session.records):
-            for report in self.run_reports(known, session.goal.metric or ""):
+            for report in self.run_reports(known, session.goal.metric or "", session.goal):
                 self.tell(session, known, report)
         for known in [record.trial_id for record in session.live_profiles]:
             if (row := self.run_profile(known)) is not None:
@@ -98,19 +106,24 @@ class Ledger:
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for, or a profile."""
         if trial_id in session.profiles:
-            self._journal.append(profile_row(session.profiles[trial_id]))
+            self._write(session, profile_row(session.profiles[trial_id]))
         else:
-            self._journal.append(asked_row(session.records[trial_id]))
+            why = why_started(session, trial_id)
+            self._write(session, asked_row(session.records[trial_id], why))
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
         self._journal.append(renamed_row(trial_id, record_id))
 
+    def over(self, session: Session, why: str) -> None:
+        """Writes that the search gives no further trial."""
+        self._write(session, over_row(why))
+
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
         """Tells the session, and writes what is new to it."""
         is_new = session.tell(trial_id, observation)
         if is_new:
-            self._journal.append(observation_row(trial_id, observation.cleaned()))
+            self._write(session, observation_row(trial_id, observation.cleaned()))
         return is_new
 
     def tell_profile(self, session: Session, trial_id: str, row: Row) -> bool:
@@ -133,18 +146,22 @@ class Ledger:
             return self.tell(session, trial_id, Ended(EndCause.FAILED, reason, shown.seconds))
         is_new = session.tell_profile(trial_id, shown)
         if is_new:
-            self._journal.append({**row, "trial_id": trial_id})
+            self._write(session, {**row, "trial_id": trial_id})
             for cell in failed:
                 logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
 
-    def run_reports(self, trial_id: str, metric: str) -> list[Report]:
+    def run_reports(self, trial_id: str, metric: str, goal: Goal | None = None) -> list[Report]:
         """Reads the reports that a metered run wrote itself, in order."""
-        return read_run_reports(self._run_rows(trial_id), metric)
+        return read_run_reports(self._run_rows(trial_id), metric, goal)
 
     def run_profile(self, trial_id: str) -> Row | None:
         """Reads the result that a profile wrote itself, None where it has none."""
         return read_run_profile(self._run_rows(trial_id))
+
+    def _write(self, session: Session, *rows: Row) -> None:
+        elapsed = round(session.elapsed_seconds, 3)
+        self._journal.append(*({**row, ELAPSED: elapsed} for row in rows))
 
     def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:
@@ -180,8 +197,9 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
         return []
 
 
-def _everything(session: Session) -> Iterator[Row]:
-    yield header_row(session.goal, session.cost.unit)
+def _everything(session: Session, about: Row) -> Iterator[Row]:
+    header = header_row(session.goal, session.cost.unit, session.space, session.learning_rate)
+    yield {**header, **about}
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:
@@ -189,7 +207,7 @@ def _everything(session: Session) -> Iterator[Row]:
         if profile.ended is not None:
             yield observation_row(profile.trial_id, profile.ended)
     for record in session.records.values():
-        yield asked_row(record)
+        yield asked_row(record, why_started(session, record.trial_id))
         for report in record.reports:
             yield observation_row(record.trial_id, report)
         if record.ended is not None:

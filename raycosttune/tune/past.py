@@ -1,21 +1,22 @@
 """A sweep as its experiment's folder tells it, read before Tune goes on with it."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from raycosttune.core.goal import Goal
-from raycosttune.errors import InvalidStateError
+from raycosttune.errors import InvalidStateError, RayCostTuneError
 from raycosttune.results.journal import read_journal
 from raycosttune.results.replay import merge_rows, read_names
-from raycosttune.results.rows import Row, read_profiled
+from raycosttune.results.rows import Row, read_header, read_profiled
 from raycosttune.train.keys import FOLDER
 from raycosttune.tune.convert import Config, ParamSpace
+from raycosttune.tune.domain import read_space
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.profile import holds, without_profile
-from raycosttune.tune.saved import Saved, read_saved
+from raycosttune.tune.saved import Saved, read_saved, saved_states
 from raycosttune.tune.setup import Setup, goal_with
 from raycosttune.tune.sweep import Sweep
 
@@ -42,23 +43,26 @@ class Past:
         Raises:
             InvalidStateError: If it ran on another cluster than is seen from here.
         """
-        saved = None if self.folder is None else _newest(self.folder)
-        params = params or (None if saved is None else saved.params)
-        if self.folder is None or params is None or not self.configs:
+        if self.folder is None or not self.configs:
+            return None
+        saved, rows = _newest(self.folder), _rows(self.folder)
+        params = params or (_space(rows) if saved is None else saved.params)
+        if params is None:
             return None
         if saved is not None:
             goal = goal_with(goal, saved.metric, saved.mode)
+        elif told := _goal(rows):
+            goal = goal_with(goal, told.metric, told.mode)
         # A saved space is without its constants; every trial's config has them.
         constants = params.constants or without_profile(next(iter(self.configs.values())))
         sweep = Sweep(setup.session(goal, params), replace(params, constants=constants))
-        rows = _rows(self.folder)
         if saved is not None:
             _load(saved, sweep)
         merge_rows(sweep.session, rows, lambda record: holds(params, record))
         ledger = Ledger()
         ledger.experiment = self.folder
         for known in sweep.session.records:
-            for report in ledger.run_reports(known, goal.metric or ""):
+            for report in ledger.run_reports(known, goal.metric or "", goal):
                 sweep.session.tell(known, report)
         for known in [record.trial_id for record in sweep.session.live_profiles]:
             if (row := ledger.run_profile(known)) is not None:
@@ -95,14 +99,12 @@ def not_begun(what: str) -> InvalidStateError:
 
 def _newest(folder: Path) -> Saved | None:
     """Reads the state that Tune's own restore will take."""
-    path = max(folder.glob("searcher-state-*.pkl"), default=None)
-    if path is None:
-        return None
-    try:
-        return read_saved(path)
-    except (InvalidStateError, OSError) as error:
-        logger.warning("the saved search can't be read: %s", error)
-        return None
+    for path in saved_states(folder):
+        try:
+            return read_saved(path)
+        except (InvalidStateError, OSError) as error:
+            logger.warning("the saved search can't be read: %s", error)
+    return None
 
 
 def _load(saved: Saved, sweep: Sweep) -> None:
@@ -121,6 +123,25 @@ def _rows(folder: Path) -> list[Row]:
     except (InvalidStateError, OSError) as error:
         logger.warning("the journal can't be read: %s", error)
         return []
+
+
+def _space(rows: Sequence[Row]) -> ParamSpace | None:
+    """Returns the search space from a journal's header, None where it can't be read."""
+    states = [row["space"] for row in rows if row["row"] == "header" and row.get("space")]
+    try:
+        return read_space(states[-1]) if states else None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        logger.warning("the journal's search space can't be read: %s", error)
+        return None
+
+
+def _goal(rows: Sequence[Row]) -> Goal | None:
+    headers = [row for row in rows if row["row"] == "header"]
+    try:
+        return read_header(headers[-1])[0] if headers else None
+    except RayCostTuneError as error:
+        logger.warning("the journal's goal can't be read: %s", error)
+        return None
 
 
 def _check_cells(sweep: Sweep) -> None:

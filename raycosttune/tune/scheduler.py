@@ -19,7 +19,9 @@ from raycosttune.train.keys import PROFILE
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.move import can_move, move
+from raycosttune.tune.rebuilt import rebuild
 from raycosttune.tune.resources import DriverResources, WorkerResources
+from raycosttune.tune.result import last_result
 from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.sweep import Sweep
 from raycosttune.tune.wrapper import unwrapped
@@ -70,11 +72,14 @@ class CostAwareScheduler(TrialScheduler):
             raise _no_profiles()
         if isinstance(factory, (DriverResources, WorkerResources)):
             search.adopt_resources(factory.resources_per_worker, factory.workers_key)
-        search.sweep.add(trial.trial_id, trial.config, local_folder(trial.storage))
-        move(trial, search.sweep)
+        sweep, experiment = search.sweep, local_folder(trial.storage)
+        sweep.add(trial.trial_id, trial.config, experiment)
+        if sweep.is_restored and sweep.known(trial.trial_id) is None:
+            rebuild(sweep, trial, experiment)
+        move(trial, sweep)
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)
-            search.sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
+            sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
 
     def on_trial_result(
         self,
@@ -143,7 +148,8 @@ class CostAwareScheduler(TrialScheduler):
             if not known.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
                 logger.info("%s has ended before and is not run again", trial.trial_id)
                 record = sweep.record(trial.trial_id)
-                _give_last_result(trial, {} if record is None else sweep.last_result(record))
+                metric = sweep.session.goal.metric or ""
+                _give_last_result(trial, {} if record is None else last_result(record, metric))
                 tune_controller.stop_trial(trial)
         trials: list[Trial] = list(tune_controller.get_trials())
         for trial in trials:

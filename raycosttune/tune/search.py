@@ -1,40 +1,37 @@
 """The searcher that Ray Tune asks for trials."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import ray.tune
 from ray.tune.search import Searcher
 
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Finished, Run
-from raycosttune.core.estimate import Estimate
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.plan import NoPlan
 from raycosttune.core.profile import Profile
-from raycosttune.core.session import Session
 from raycosttune.proposal.optuna import SamplerFactory
+from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
-from raycosttune.tune.convert import ParamSpace, check_same_search, missing_space, read_param_space
-from raycosttune.tune.past import Past, not_begun, past_of
-from raycosttune.tune.plan import TunePlan, plan_of
+from raycosttune.tune.convert import check_same_search, read_param_space
+from raycosttune.tune.past import Past
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
-from raycosttune.tune.saved import Saved, read_saved, say_damaged, write_saved
+from raycosttune.tune.saved import Saved, first_readable, saved_states, write_saved
 from raycosttune.tune.setup import (
     Setup,
     allow_missing_metrics,
     check_named,
     goal_with,
+    waiting_for,
     with_resources,
 )
 from raycosttune.tune.sweep import Sweep
-from raycosttune.tune.wrapper import search_in
+from raycosttune.tune.teller import Teller
 
 
-class CostAwareSearch(Searcher):
+class CostAwareSearch(Teller, Searcher):
     """Searches workers, batch and hyperparameters for the cheapest run to a target.
 
     Use it as `search_alg` of `tune.run` or `tune.TuneConfig`, together with
@@ -62,6 +59,10 @@ class CostAwareSearch(Searcher):
         profile: Whether to time steps in several cells at one start of workers where that
             pays; only with `torch_trainable`. Each such start is one of Tune's trials.
         resize: Whether a run may go on from its checkpoint with other workers.
+        points_to_evaluate: Configs to run before the search chooses its own, as the space
+            nests them, whole or in part; the search fills in what one leaves open.
+        known: An earlier sweep of the same model, by raycosttune.read_sweep: what it measured
+            counts here and is paid for no more.
 
     Raises:
         InvalidGoalError, InvalidCostError, InvalidSpaceError: If an argument breaks its rule.
@@ -87,6 +88,8 @@ class CostAwareSearch(Searcher):
         seed: int = 0,
         profile: bool = False,
         resize: bool = True,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        known: PastSweep | None = None,
     ) -> None:
         super().__init__()
         self._setup = Setup(
@@ -103,6 +106,8 @@ class CostAwareSearch(Searcher):
             seed=seed,
             profile=profile,
             resize=resize,
+            points=() if points_to_evaluate is None else points_to_evaluate,
+            known=known,
         )
         check_arguments(
             goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key
@@ -123,77 +128,6 @@ class CostAwareSearch(Searcher):
         """Comes back from a pickle, perhaps in another process."""
         self.__dict__.update(state)
         allow_missing_metrics()
-
-    @property
-    def params(self) -> ParamSpace:
-        """The search space.
-
-        Raises:
-            InvalidSpaceError: If none has arrived yet.
-        """
-        if self._params is None:
-            raise missing_space(*self._keys)
-        return self._params
-
-    @property
-    def sweep(self) -> Sweep:
-        """The sweep under way, begun when first read.
-
-        Raises:
-            InvalidSpaceError: If no search space has arrived yet, or no cell is legal.
-            InvalidGoalError: If metric or mode is missing.
-            InvalidCostError: If the cost metric breaks a law of costs.
-        """
-        if self._sweep is None:
-            params = self.params
-            check_named(self.goal)
-            session = self._setup.session(self.goal, params)
-            self._sweep = Sweep(session, params, is_restored=self._is_restored)
-            if self._saved is not None:
-                self._saved.load_into(self._sweep)
-        return self._sweep
-
-    @property
-    def session(self) -> Session:
-        """The state of the sweep, made when first read; raises what `sweep` does."""
-        return self.sweep.session
-
-    @property
-    def free_workers(self) -> int | None:
-        """Workers that the cluster can hold beside what runs, None where Ray isn't running."""
-        return self._admission.free_workers(self.session, self._setup.resources_per_worker)
-
-    def plan(self) -> TunePlan | NoPlan:
-        """Returns the best configuration so far, ready to be run; see Session.plan."""
-        return plan_of(self._seen("plan"), has_constants=self._owns_space)
-
-    def estimate(self) -> Estimate:
-        """Returns what the sweep costs: spent, likely to come, and at most; see Estimate."""
-        return self._seen("estimate").session.estimate()
-
-    def explain(self) -> str:
-        """Says what was tried and why the search goes on or ended."""
-        return self._seen("explain").session.explain()
-
-    @classmethod
-    def of(cls, tuner: ray.tune.Tuner) -> Self:
-        """Returns the search inside a tuner; that of a restored one knows the run so far.
-
-        Raises:
-            InvalidStateError: If the tuner holds no search of this kind.
-        """
-        search = search_in(tuner, cls)
-        search.past = past_of(tuner)
-        return search
-
-    def _seen(self, what: str) -> Sweep:
-        """Returns the sweep to tell of: the one under way, or the one that is to go on."""
-        if self._sweep is not None or self._saved is not None:
-            return self.sweep
-        seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
-        if not seen and None in (self._params, self.goal.metric, self.goal.mode):
-            raise not_begun(what)
-        return seen or self.sweep
 
     def set_search_properties(
         self, metric: str | None, mode: str | None, config: Mapping[str, Any], **spec: object
@@ -255,26 +189,27 @@ class CostAwareSearch(Searcher):
         self.sweep.end(trial_id, is_error=error, has_run=result is not None)
 
     def save(self, checkpoint_path: str) -> None:
-        """Writes the state as JSON. See ray.tune.search.Searcher.save."""
+        """Writes the state as JSON; never raises. See ray.tune.search.Searcher.save."""
         write_saved(Path(checkpoint_path), self.goal, self._params, self._sweep)
 
     def restore(self, checkpoint_path: str) -> None:
-        """Goes on from a saved state; never raises, see the log.
+        """Goes on from a saved state; never raises.
 
-        A file that can't be read is kept under another name, and the sweep is rebuilt from
-        its journal when Tune names the experiment's folder.
+        What can't be read is kept aside, and rebuilt from the journal and Tune's own trials.
         """
-        self._is_restored = True
-        path = Path(checkpoint_path)
-        try:
-            saved = read_saved(path)
-            self.goal = goal_with(self.goal, saved.metric, saved.mode)
-        except Exception as error:  # noqa: BLE001 - a raise makes Tune start over in silence
-            say_damaged(path, error)
-            return
-        self._metric, self._mode = self.goal.metric, self.goal.mode
-        self._params = self._params or saved.params
-        self._saved, self._sweep = saved, None
+        self._go_on([Path(checkpoint_path)])
+
+    def restore_from_dir(self, checkpoint_dir: str) -> None:
+        """Goes on from the newest state in a folder that can be read; never raises."""
+        self._go_on(saved_states(Path(checkpoint_dir)))
+
+    def _go_on(self, paths: Sequence[Path]) -> None:
+        self._is_restored, self._sweep, self._setup = True, None, waiting_for(self._setup, 1)
+        if (found := first_readable(paths, self.goal)) is not None:
+            self._saved, self.goal = found
+            self._metric, self._mode = self.goal.metric, self.goal.mode
+            self._params = self._params or self._saved.params
+            self._setup = waiting_for(self._setup, self._saved.workers)
 
     def adopt_space(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
         """Takes Tune's search space where a damaged file has lost it."""

@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,19 +22,32 @@ from raycosttune.core.space import Space
 from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
-from raycosttune.tune.capacity import cluster_nodes, most_workers, most_workers_per_node
+from raycosttune.results.past_sweep import PastSweep
+from raycosttune.tune.capacity import (
+    cluster_nodes,
+    most_workers,
+    most_workers_per_node,
+    wait_for_workers,
+)
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.plan import config_of
+from raycosttune.tune.points import read_points
 from raycosttune.tune.profile import profile_config, profile_recipe
 from raycosttune.tune.sweep import Sweep
 
 logger = logging.getLogger(__name__)
+WAIT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """Holds a search's arguments that shape its session; see CostAwareSearch."""
+    """Holds a search's arguments that shape its session; see CostAwareSearch.
+
+    Attributes:
+        awaited: Workers that a restored sweep had, 0 of a new one: for their nodes it waits a
+            while, as after a restart of the cluster they come one by one.
+    """
 
     cost: CostMetric | None = None
     batch: Literal["global", "local"] = "global"
@@ -48,15 +61,18 @@ class Setup:
     seed: int = 0
     profile: bool = False
     resize: bool = True
+    points: Sequence[Mapping[str, Any]] = ()
+    known: PastSweep | None = None
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
+    awaited: int = 0
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
         """Makes a session over what the cluster can hold.
 
         Raises:
-            InvalidSpaceError: If a grid is unusable, no cell is left, or the learning rate
-                is no domain of numbers.
-            InvalidGoalError: If metric or mode is missing.
+            InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
+                domain of numbers, or a point lies outside the space.
+            InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
         distributions = read_distributions(params.domains)
@@ -70,6 +86,8 @@ class Setup:
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
             abilities=Abilities(profile=self.profile, resize=self.resize),
+            wishes=read_points(self.points, params, distributions),
+            prior=None if self.known is None else self.known.prior(goal),
             clock=time.monotonic,
         )
 
@@ -97,10 +115,14 @@ class Setup:
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
         )
+        if self.awaited:
+            wait_for_workers(self.resources_per_worker, self.awaited, WAIT_SECONDS)
         nodes = cluster_nodes()
         if nodes is None:
             return space
         most = most_workers(nodes, self.resources_per_worker)
+        if most == 0 and self.awaited:
+            return space  # a raise in a restore makes Tune start over in silence
         if most == 0:
             msg = (
                 "resources_per_worker must fit on a node of the cluster, got "
@@ -145,6 +167,11 @@ def _check_rate(key: str, params: ParamSpace) -> None:
 def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:
     """Returns a setup for workers that need something else."""
     return replace(setup, resources_per_worker=dict(resources_per_worker))
+
+
+def waiting_for(setup: Setup, workers: int) -> Setup:
+    """Returns the setup of a restored sweep that had so many workers."""
+    return replace(setup, awaited=max(workers, 1))
 
 
 def allow_missing_metrics() -> None:

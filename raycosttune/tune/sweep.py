@@ -14,11 +14,12 @@ from raycosttune.core.observation import EndCause, Ended, Report, Resized, Trial
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.tune.convert import Config, ParamSpace, merged
+from raycosttune.tune.domain import space_state
 from raycosttune.tune.ending import CUT, UNRUN, ending, failure, returned
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.notice import Notices, told_instead
 from raycosttune.tune.profile import holds, read_result, without_profile
-from raycosttune.tune.result import TRAINING_ITERATION, ResultReader, last_result
+from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class Sweep:
         self.configs: dict[str, Config] = {}
         self.is_restored = is_restored
         self.is_idle = False
-        self._ledger = Ledger()
+        self._ledger = Ledger({"space": space_state(params)})
         self._reader = ResultReader()
         self._errors: dict[str, str] = {}
         self._told: dict[str, str] = {}
@@ -87,6 +88,7 @@ class Sweep:
 
     def say_end(self, end: Finished) -> None:
         """Logs why the search ends, loudly where it was used up before Tune's run."""
+        self._ledger.over(self.session, end.why)
         self._notices.end(end, trials=len(self.session.records) if self.is_idle else 0)
 
     def add(self, trial_id: str, config: Config, experiment: Path) -> None:
@@ -205,10 +207,6 @@ class Sweep:
         self._late |= self.session.overdue(unheard)
         return self._late
 
-    def last_result(self, record: TrialRecord) -> dict[str, Any]:
-        """Returns the last report of a trial as a result for Tune, empty before the first."""
-        return last_result(record, self.session.goal.metric or "")
-
     def note_error(self, trial_id: str, text: str) -> None:
         """Remembers why an attempt of a trial failed, and stops its clock."""
         record = self.known(trial_id)
@@ -254,11 +252,14 @@ class Sweep:
         if self._reader.missed(known, result):
             self._fill(trial_id, record)
         report = self._reader.read(known, result, metric, checkpoint, time.monotonic())
-        if report.workers is None and record.resized is not None:
-            report = replace(report, workers=present(record, self.session.space).workers)
+        workers = report.workers
+        if workers is None and record.resized is not None:
+            workers = present(record, self.session.space).workers
+        report = replace(report, workers=workers, others=self.session.goal.others(result))
         if not self._ledger.tell(self.session, known, report) and record.is_live:
             self._reader.hold(known, report.seconds)
         self._notices.read(trial_id, result, report, metric)
+        self._notices.bounded(trial_id, report, self.session.goal)
         self._told[known] = told_instead(result, metric)
         # A returned function's last result comes again; a new one that is the last is Tune's doing.
         self._is_cut[known] = bool(result.get("done"))
@@ -283,7 +284,8 @@ class Sweep:
             if (row := self._ledger.run_profile(trial_id)) is not None:
                 self._ledger.tell_profile(self.session, record.trial_id, row)
             return
-        for report in self._ledger.run_reports(trial_id, self.session.goal.metric or ""):
+        goal = self.session.goal
+        for report in self._ledger.run_reports(trial_id, goal.metric or "", goal):
             moved = self._reader.numbered(record.trial_id, report)
             if self._ledger.tell(self.session, record.trial_id, moved):
                 logger.info(

@@ -23,10 +23,12 @@ from raycosttune.tune.resources import (
     WORKERS_KEY,
     DriverResources,
     WorkerResources,
+    check_driver,
     read_resources,
     workers_in,
 )
 from raycosttune.tune.stopwatch import timed_reports
+from raycosttune.tune.trainer import trainer_class
 
 if TYPE_CHECKING:
     from ray.train import CheckpointConfig, FailureConfig
@@ -51,6 +53,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     torch_config: "TorchConfig | None" = None,
     workers_key: str = WORKERS_KEY,
     samples: int | None = None,
+    min_workers: int | None = None,
 ) -> Callable[[Config], None]:
     """Makes a Ray Train loop for PyTorch into what Ray Tune runs.
 
@@ -72,23 +75,26 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         workers_key: Key of the worker count in the config, nested with "/".
         samples: Samples of an epoch, for profiles of a loop that neither draws its batches
             from a PyTorch DataLoader nor ends an epoch within some steps.
+        min_workers: Fewest workers with which a run begins, or goes on where nodes are lost:
+            Ray Train takes as many as it finds, up to the trial's own. The search learns from
+            the number that really ran. Left out, a run waits for all of its workers.
 
     Returns:
         A trainable for `tune.run` or `tune.Tuner`.
 
     Raises:
         InvalidTrainableError: If `train_loop` is no function of at most a config, as when a
-            trainer is passed, `workers_key` is empty, or `samples` is no count.
+            trainer is passed, `workers_key` is empty, or `samples` or `min_workers` is no count.
         InvalidSpaceError: If `resources_per_worker` is unusable.
     """
     check_function("torch_trainable", train_loop, may_take_none=True)
     check_key(workers_key)
-    _check_samples(samples)
+    _check_count("samples", samples, "the samples of an epoch", "samples=len(dataset)")
+    _check_count("min_workers", min_workers, "the fewest workers of a run", "min_workers=1")
     resources = read_resources(resources_per_worker, use_gpu=use_gpu)
 
     def run_training(config: Config) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
-        from ray.train.torch import TorchTrainer  # noqa: PLC0415 - needs torch
 
         from raycosttune.train.callback import (  # noqa: PLC0415 - imports Ray Train
             MeterReportCallback,
@@ -97,20 +103,24 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         from raycosttune.train.meter import Meter  # noqa: PLC0415 - imports Ray Train
         from raycosttune.train.rebalance_callback import measuring  # noqa: PLC0415 - as above
 
+        check_driver(tune.get_context().get_trial_resources())
         # Train takes one report an interval, 2 s by default: a floor under short epochs.
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")
         trial_id = str(tune.get_context().get_trial_id())
         folder, results = _experiment()
         journal = run_journal(folder, trial_id)
 
+        least = None if PROFILE in config else min_workers
+        workers: Any = elastic(workers_in(config, workers_key), least)  # Ray types it as of old
+
         def fit(loop: Any, loop_config: Config, own: Sequence[Any], **settings: Any) -> Any:  # noqa: ANN401 - Train's own
             run_callbacks: list[Any] = [*own, *callbacks]
-            return TorchTrainer(
+            return trainer_class()(
                 loop,
                 train_loop_config=loop_config,
                 torch_config=torch_config,
                 scaling_config=ScalingConfig(
-                    num_workers=workers_in(config, workers_key),
+                    num_workers=workers,
                     use_gpu=use_gpu,
                     resources_per_worker=resources,
                 ),
@@ -186,11 +196,15 @@ def function_trainable(
     return trainable
 
 
-def _check_samples(samples: object) -> None:
-    if samples is not None and read_count(samples) is None:
+def elastic(workers: int, least: int | None) -> int | tuple[int, int]:
+    """Returns the workers of a run as Ray Train takes them: a number, or the least and the most."""
+    return workers if least is None or least >= workers else (least, workers)
+
+
+def _check_count(name: str, value: object, what: str, example: str) -> None:
+    if value is not None and read_count(value) is None:
         msg = (
-            "samples must be a whole number of at least 1, the samples of an epoch, got "
-            f"{samples!r}. Write samples=len(dataset)."
+            f"{name} must be a whole number of at least 1, {what}, got {value!r}. Write {example}."
         )
         raise InvalidTrainableError(msg)
 

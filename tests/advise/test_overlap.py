@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +8,9 @@ from hypothesis import strategies as st
 from raycosttune.advise import (
     InvalidAdviceError,
     batch_to_hide,
+    bucketed_exposed_seconds,
     exposed_seconds,
+    log_step_seconds,
     overhead_ratio,
     speedup,
     step_seconds,
@@ -43,6 +46,30 @@ def test_without_overlap_the_step_is_that_of_the_lemma(
     one = step_seconds(compute, exchange)
     many = step_seconds(compute / workers, exchange)
     assert one / many == pytest.approx(speedup(workers, overhead_ratio(compute, exchange)))
+
+
+@given(st.floats(0, 10), st.floats(0, 10), st.integers(1, 40))
+def test_buckets_wait_for_their_gradients_and_for_the_link(
+    backward: float, exchange: float, buckets: int
+) -> None:
+    free = 0.0
+    for bucket in range(1, buckets + 1):
+        free = max(free, backward * bucket / buckets) + exchange / buckets
+    exposed = bucketed_exposed_seconds(backward, exchange, buckets)
+    assert exposed == pytest.approx(free - backward, abs=1e-9)
+
+
+@given(st.floats(0, 10), st.floats(0, 10))
+def test_one_bucket_hides_nothing(backward: float, exchange: float) -> None:
+    assert bucketed_exposed_seconds(backward, exchange, 1) == exchange
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0, 1e6), st.floats(1, 10))
+def test_in_logs_it_is_the_same(compute: float, exchange: float, overlap: float) -> None:
+    with np.errstate(divide="ignore"):
+        logs = np.log([compute, exchange])
+    (found,) = log_step_seconds(logs[:1], logs[1:], overlap)
+    assert np.exp(found) == pytest.approx(step_seconds(compute, exchange, overlap))
 
 
 def test_nothing_to_do_takes_no_time() -> None:

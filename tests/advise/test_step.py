@@ -90,3 +90,5 @@ def test_bad_input_is_refused() -> None:
         StepLaw(ComputeLine(0, 1), -1)
     with pytest.raises(InvalidAdviceError, match="overlap"):
         StepLaw(ComputeLine(0, 1), 1, overlap=0.5)
+    with pytest.raises(InvalidAdviceError, match="crowding"):
+        StepLaw(ComputeLine(0, 1), 1, crowding=0.0)

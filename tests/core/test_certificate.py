@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from raycosttune.core.certificate import Certificate, certify
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.space import Space
+from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 
 METRICS = st.sampled_from((NodeHours(), WorkerHours()))
@@ -99,3 +99,28 @@ def test_a_certificate_names_its_gap_and_its_slack() -> None:
     assert "nothing untried can save more than 19%" in text
     assert "slack 10% on epoch time, 20% on epochs" in text
     assert text.startswith("among these workers and batches, with the recipes tried")
+
+
+class Rebate:
+    """Falls where a run takes longer."""
+
+    unit = "EUR"
+    monotone = False
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        return allocation.workers * 1000 / (1 + seconds)
+
+
+def test_nothing_is_certified_of_a_cost_that_may_fall_until_all_is_measured() -> None:
+    space = Space((1,), (32, 64))
+    job = amdahl(space)
+    some = [job.record(goal(), space.cells[0], "a")]
+    known = Knowledge(some, space, goal(), Rebate())
+    assert known.incumbent is not None
+    assert known.incumbent.cost.low <= known.incumbent.cost.mid <= known.incumbent.cost.high
+    certificate = certify(known, known.incumbent)
+    assert (certificate.gap, certificate.untried, certificate.is_bounded) == (1.0, 1, False)
+    assert "nothing is certified, as the cost may fall" in str(certificate)
+    known = Knowledge([*some, job.record(goal(), space.cells[1], "b")], space, goal(), Rebate())
+    assert known.incumbent is not None
+    assert "nothing untried can be cheaper" in str(certify(known, known.incumbent))

@@ -11,7 +11,6 @@ from raycosttune.core.cost import (
     CostMetric,
     NodeHours,
     WorkerHours,
-    check_cost_metric,
     checked_cost,
     checked_costs,
     is_proportional,
@@ -52,67 +51,10 @@ def test_a_cost_does_not_fall_as_workers_are_added(
                 assert metric(fewer, seconds) <= metric(more, seconds)
 
 
-@given(metric=METRICS, space=spaces())
-def test_the_shipped_metrics_pass_the_check(metric: CostMetric, space: Space) -> None:
-    check_cost_metric(metric, space.cells)
-
-
 def test_the_currencies_disagree_within_a_node() -> None:
     one, two = Allocation(1, 64, 1), Allocation(2, 64, 1)
     assert NodeHours()(one, 3600) == NodeHours()(two, 3600) == 1
     assert WorkerHours()(two, 3600) == 2 * WorkerHours()(one, 3600) == 2
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -1.0, None, "dear", [1], 10**400])
-def test_what_is_no_cost_is_named_with_its_metric(value: object) -> None:
-    with pytest.raises(InvalidCostError, match="finite number of at least 0") as caught:
-        check_cost_metric(Custom(lambda _a, _s: value), SPACE.cells)
-    assert f"got {value!r} from Custom" in str(caught.value)
-    assert "Mend its __call__(allocation, seconds)." in str(caught.value)
-
-
-def test_a_metric_that_raises_is_named_with_what_it_raised() -> None:
-    def unknown(allocation: Allocation, seconds: float) -> float:
-        return {1: 1.0}[allocation.workers] * seconds
-
-    with pytest.raises(InvalidCostError, match=r"Custom raised KeyError\(2\)") as caught:
-        check_cost_metric(Custom(unknown), SPACE.cells)
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert "Mend its __call__(allocation, seconds)." in str(caught.value)
-
-
-def test_a_class_in_place_of_its_metric_is_refused() -> None:
-    with pytest.raises(InvalidCostError, match=r"got the class NodeHours\. Write NodeHours\(\)"):
-        check_cost_metric(NodeHours, SPACE.cells)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("metric", [lambda _a, _s: 1.0, "usd", Custom(lambda _a, _s: 1.0, 7)])  # type: ignore[arg-type]
-def test_a_metric_without_a_unit_or_a_call_is_refused(metric: CostMetric) -> None:
-    with pytest.raises(InvalidCostError, match="a str `unit` and __call__") as caught:
-        check_cost_metric(metric, SPACE.cells)
-    assert repr(metric) in str(caught.value)
-    assert "NodeHours() and WorkerHours() are two." in str(caught.value)
-
-
-def test_a_cost_that_falls_with_seconds_is_refused() -> None:
-    metric = Custom(lambda _a, seconds: max(0.0, 50.0 - seconds))
-    with pytest.raises(InvalidCostError, match="EUR: a cost must not fall as seconds grow"):
-        check_cost_metric(metric, SPACE.cells)
-
-
-@pytest.mark.parametrize("only", [0.5, 59.9, 100.0, 1000.5, 7200.0])
-def test_a_cost_that_falls_anywhere_between_round_times_is_refused(only: float) -> None:
-    metric = Custom(lambda _, seconds: seconds if seconds < only else seconds / 1000)
-    with pytest.raises(InvalidCostError, match=r"seconds grow, got .* s of Allocation"):
-        check_cost_metric(metric, SPACE.cells)
-
-
-def test_a_cost_that_falls_with_workers_is_refused() -> None:
-    metric = Custom(lambda allocation, seconds: seconds / allocation.workers)
-    with pytest.raises(InvalidCostError, match="must not fall as workers are added") as caught:
-        check_cost_metric(metric, SPACE.cells)
-    assert "got 0.1 for" in str(caught.value)
-    assert "over 0.1 s" in str(caught.value)
 
 
 @given(st.floats(0, 1e9) | st.integers(0, 10**9))

@@ -34,6 +34,13 @@ def test_the_rest_of_a_recipe_and_the_recipe_itself_are_kept(batch: int, other: 
     assert recipe == {"opt/lr": 1, "width": other}
 
 
+@pytest.mark.parametrize("rule", ["linear", "sqrt", "none"])
+def test_what_was_applied_can_be_undone(rule: Any) -> None:
+    declared = LearningRate(reference_batch=64, rule=rule)
+    recipe: dict[str, object] = {"lr": 0.1, "width": 8}
+    assert declared.undo(declared.apply(recipe, 256), 256) == recipe
+
+
 @pytest.mark.parametrize("rate", [None, "0.1", True])
 def test_a_key_that_names_no_number_is_refused(rate: object) -> None:
     recipe: dict[str, object] = {"width": 8} if rate is None else {"lr": rate, "width": 8}

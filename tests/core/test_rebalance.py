@@ -57,6 +57,10 @@ def line(constant: float, each: float) -> Law:
     return lambda share: constant + each * share
 
 
+def measured(*seconds: float) -> Law:
+    return lambda share: float(np.interp(share, [32, 64, 128, 256], seconds))
+
+
 def test_three_adjustments_find_the_optimum_of_lines() -> None:
     laws = [line(0.1, 0.01), line(0.3, 0.01), line(0.05, 0.05), line(0.0, 0.002)]
     total = 400
@@ -165,6 +169,13 @@ def test_seconds_that_fall_with_the_share_give_no_reason_for_a_smaller_one() -> 
     assert slowest(laws, shares) <= slowest(laws, (50, 50))
     crowded: list[Law] = [lambda share: 50.0 / max(share, 1)] * 3
     assert sum(rounds(Balance(), crowded, 30, 5)) == 30
+
+
+def test_odd_laws_that_many_workers_share_are_not_taken_for_noise() -> None:
+    laws = [measured(43, 25, 39, 67)] * 4 + [measured(65, 33.6, 64, 125)] * 6
+    laws += [measured(31.5, 31.5, 61, 121)] * 5
+    shares = rounds(Balance(least=32), laws, 64 * 15, 3)
+    assert slowest(laws, shares) <= slowest(laws, (64,) * 15)
 
 
 def test_where_all_are_fastest_with_more_than_there_is_the_bounds_stay() -> None:

@@ -1,6 +1,9 @@
+import math
+
+import numpy as np
 import pytest
 
-from raycosttune.core.rebalance_bound import safe_bounds
+from raycosttune.core.rebalance_bound import most_noise, safe_bounds
 
 WIDE = [(1, 100), (1, 100)]
 
@@ -49,3 +52,18 @@ def test_noise_leaves_room() -> None:
     (calm, _), (noisy, _) = (safe([[(50, 1.0)], [(50, 1.5)]], noise) for noise in (0.0, 0.1))
     assert noisy[1] > calm[1]
     assert safe([[(50, 1.0)], [(50, 1.5)]], 0.005)[0] == pytest.approx(calm)
+
+
+def test_workers_that_measure_the_same_show_how_little_noise_there_is() -> None:
+    assert most_noise([0.3]) == math.inf
+    assert most_noise([0.3, 0.7, 0.3, 0.7]) == 0
+    assert most_noise([0.0, 0.01]) == pytest.approx(0.2257, abs=1e-4)
+    alike = [[(50, 1.0)], [(50, 1.0)]]
+    assert safe(alike, noise=0.3) == safe(alike) == [(1, 50), (1, 50)]
+
+
+@pytest.mark.parametrize("workers", [2, 5, 16])
+def test_noise_is_rarely_above_its_bound(workers: int) -> None:
+    rng = np.random.default_rng(0)
+    drawn = 0.1 * rng.standard_normal((2000, workers))
+    assert np.mean([most_noise(row.tolist()) < 0.1 for row in drawn]) <= 0.05

@@ -237,19 +237,6 @@ def test_a_state_that_cannot_be_read_is_refused_and_changes_nothing(
     assert sweep.state() == before
 
 
-class Fickle:
-    """Is a cost metric that fails once it is told to."""
-
-    unit = "EUR"
-    fails = False
-
-    def __call__(self, allocation: Allocation, seconds: float) -> float:
-        if self.fails:
-            msg = "no price today"
-            raise RuntimeError(msg)
-        return allocation.workers * seconds
-
-
 class Exhausted:
     """Is a proposer that fails after so many recipes."""
 
@@ -263,26 +250,6 @@ class Exhausted:
             raise InvalidStateError(msg)
         self.left -= 1
         return {"lr": 0.1, "factor": 1.0 + index}
-
-
-def test_a_cost_that_fails_in_the_middle_ends_the_sweep_and_stops_no_run() -> None:
-    cost = Fickle()
-    sweep = Simulation(SPACE, goal(), amdahl(SPACE), cost=cost).session
-    started(sweep)
-    sweep.tell("t", Report(1.0, 0.0, 10.0))
-    cost.fails = True
-    sweep.tell("t", Report(2.0, 0.0, 10.0))
-    assert sweep.decide("t") == Continue()
-    answer = sweep.ask("u")
-    assert isinstance(answer, Finished)
-    assert answer.is_failure
-    assert "no price today" in answer.why
-    plan = sweep.plan()
-    assert isinstance(plan, NoPlan)
-    assert str(plan).startswith("no plan: nothing can be compared: Fickle raised")
-    assert "nan" not in str(plan)
-    cost.fails = False
-    assert sweep.spent == 20.0
 
 
 def test_a_proposer_that_fails_after_a_trial_ends_the_sweep_and_leaves_its_plan() -> None:

@@ -79,3 +79,12 @@ def test_a_driver_that_can_no_longer_profile_does_not_wait_for_one() -> None:
     plain.load_state(sweep.state())
     assert isinstance(plain.ask("t"), Run)
     assert sweep.estimate().trials.high > 0
+
+
+def test_the_sweep_is_at_least_as_old_as_a_journal_says() -> None:
+    sweep = session(SPACE)
+    now = sweep.elapsed_seconds
+    sweep.advance(now + 50.0)
+    assert sweep.elapsed_seconds == pytest.approx(now + 50.0)
+    sweep.advance(now + 20.0)
+    assert sweep.elapsed_seconds == pytest.approx(now + 50.0)

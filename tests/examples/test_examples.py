@@ -10,9 +10,11 @@ EXAMPLES = sorted(
     path for path in ROOT.glob("examples/*.py") if '__name__ == "__main__"' in path.read_text()
 )
 LAST_WORDS = {
+    "advise_digits": "num_workers: [1",
     "custom_cost": ", batch",
     "deadline_guard": "with the guard, ",  # whether in time is up to the machine here
     "digits_sweep": ", batch",
+    "parameter_server": "predicted knee: ",
     "straggler": "last epoch, on over off: 0.",
 }
 

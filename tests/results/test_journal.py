@@ -19,6 +19,7 @@ from raycosttune.results.rows import (
     asked_row,
     header_row,
     observation_row,
+    over_row,
     read_header,
     read_observation,
     read_record,
@@ -204,3 +205,19 @@ def test_files_are_kept_under_free_names(tmp_path: Path) -> None:
         assert kept_aside(path) == tmp_path / f"state.json.kept-{number}"
     assert kept_aside(path) == path
     assert not path.exists()
+
+
+def test_a_run_s_own_row_keeps_lists_of_numbers() -> None:
+    metrics = {"a": {"b": [1, 2.5]}, "c": [1, "x"], "d": [], "e": list(range(5000)), "f": 1}
+    row = run_report_row("t", Report(1.0, None, 1.0), metrics)
+    assert row["lists"] == {"a/b": [1, 2.5]}
+    assert "lists" not in run_report_row("t", Report(1.0, None, 1.0), {"f": 1})
+
+
+def test_a_row_says_why() -> None:
+    record = TrialRecord("a", Allocation(1, 32), {}, 0)
+    row = asked_row(record, "is cheap")
+    assert row["why"] == "is cheap"
+    assert read_record(row) == record
+    assert "why" not in asked_row(record)
+    assert over_row("done") == {"row": "over", "why": "done"}

@@ -34,6 +34,13 @@ def test_a_session_learns_a_journal_once() -> None:
     assert str(read.plan()) == str(told.plan())
 
 
+def test_the_time_of_a_sweep_that_lost_its_state_goes_on() -> None:
+    session = make_session()
+    rows = [{"row": "header", "elapsed_seconds": 30.0}, {"row": "x", "elapsed_seconds": 90.5}]
+    merge_rows(session, [*rows, {"row": "x", "elapsed_seconds": "long"}, {"row": "x"}])
+    assert session.elapsed_seconds == 90.5
+
+
 def test_a_row_that_cannot_be_read_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
     session = make_session()
     with caplog.at_level(logging.WARNING):

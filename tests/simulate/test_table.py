@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.simulate.table import TableWorkload, measured_space
+from raycosttune.core.measured import measured_space
+from raycosttune.simulate.table import TableWorkload
 from tests.simulate.worlds import FEW, curve, one_batch, tables
 
 PAIRS = st.sets(st.tuples(st.integers(1, 6), st.integers(6, 20)), min_size=1)

@@ -18,6 +18,7 @@ from raycosttune.core.decision import (
     StopCause,
     Wait,
 )
+from raycosttune.core.measured import measured_space
 from raycosttune.core.observation import Ended, Observation, Report
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
@@ -26,7 +27,7 @@ from raycosttune.simulate.outcome import Outcome
 from raycosttune.simulate.peer import Choice
 from raycosttune.simulate.policy import Policy
 from raycosttune.simulate.run import simulate
-from raycosttune.simulate.table import TableWorkload, measured_space
+from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve, Workload
 
 EVALUATIONS = 8

@@ -1,6 +1,7 @@
 import math
+from dataclasses import replace
 
-from raycosttune.train.step import Step, StepClock, Timing
+from raycosttune.train.step import Count, Step, StepClock, Timing
 
 
 class Clock:
@@ -99,3 +100,56 @@ def test_a_wait_inside_a_step_can_be_left_out() -> None:
     time.now += 1.0
     clock.reduce()
     assert clock.read().compute_seconds == 1.5
+
+
+def test_of_several_exchanges_in_a_step_no_wait_counts() -> None:
+    time = Clock()
+    clock = StepClock(clock=time)
+    for _ in range(2):
+        clock.fetch()
+        clock.start(STEP)
+        for compute in (3.0, 2.0):
+            clock.train()
+            time.now += compute
+            clock.reduce()
+            time.now += 7.0
+            clock.resume()
+        time.now += 0.5  # such as the optimizer's step, which the next call for a batch ends
+    clock.fetch()
+    assert clock.read() == Timing(5.0, 2, 4, 2, 8, 10.0, 39.0)
+
+
+def test_models_of_one_backward_pass_are_timed_to_the_last() -> None:
+    time = Clock()
+    clock = StepClock(clock=time)
+    clock.fetch()
+    clock.start(STEP)
+    clock.train()
+    time.now += 3.0
+    clock.reduce()
+    time.now += 2.0
+    clock.reduce()
+    time.now += 7.0
+    clock.resume()
+    clock.resume()
+    assert clock.read().compute_seconds == 5.0
+
+
+def test_an_exchange_outside_of_a_step_is_not_timed() -> None:
+    clock = StepClock(clock=Clock())
+    clock.reduce()
+    clock.resume()
+    clock.start(STEP)
+    clock.reduce()
+    assert clock.read().steps == 1
+    clock.start(STEP)
+    clock.reduce()
+    assert clock.read().steps == 0
+
+
+def test_a_part_weighs_what_counts_in_the_loss() -> None:
+    step = Step(samples=4, total=12, share=6, workers=3, part=0, parts=2)
+    assert (step.weight, step.fraction) == (2 / 3, 1 / 2)
+    counted = replace(step, count=Count(own=5.0, share=10.0, total=100.0))
+    assert (counted.weight, counted.fraction) == (0.1, 0.1)
+    assert replace(step, count=Count(0.0, 0.0, 0.0)).weight == step.weight

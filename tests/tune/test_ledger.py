@@ -2,9 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from raycosttune.core.observation import Report
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.results.journal import read_journal
+from raycosttune.results.rows import ELAPSED, read_header_space
 from raycosttune.tune.ledger import Ledger, run_journal
 from tests.tune.fakes import GOAL
 
@@ -47,3 +49,16 @@ def test_an_unreadable_run_journal_holds_nothing(
     path.mkdir()
     assert ledger.run_reports("a", "accuracy") == []
     assert "can't be read" in caplog.text
+
+
+def test_the_journal_says_when_why_and_over_which_cells(tmp_path: Path) -> None:
+    ledger, session = Ledger(), make_session()
+    session.ask("a")
+    ledger.open(tmp_path, session, trial_id="a", is_restored=False)
+    ledger.tell(session, "a", Report(1.0, 0.95, 3.0))
+    ledger.over(session, "nothing pays")
+    header, asked, report, over = read_journal(tmp_path / "raycosttune" / "journal.jsonl")
+    assert read_header_space(header) == session.space
+    assert asked["why"] == "is the cheapest guess before any accuracy is seen"
+    assert header[ELAPSED] <= report[ELAPSED] <= over[ELAPSED]
+    assert over["why"] == "nothing pays"

@@ -1,3 +1,4 @@
+import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTune, session_of, write_run
 
-QUESTIONS = ("plan", "estimate", "explain")
+QUESTIONS = ("plan", "estimate", "explain", "pareto")
 
 
 def tuner_of(
@@ -95,6 +96,34 @@ def test_reports_that_only_the_run_itself_wrote_are_known(tmp_path: Path) -> Non
     assert not isinstance(search.plan(), NoPlan)
 
 
+@pytest.mark.parametrize("content", [b"{", b'{"version": 1}', None])
+def test_a_run_whose_state_is_lost_is_known_by_its_journal(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    ran = run_trial(tmp_path)
+    state = tmp_path / "searcher-state-1.pkl"
+    state.unlink()
+    if content is not None:
+        state.write_bytes(content)
+    search = CostAwareSearch.of(tuner_of(CostAwareSearch(Goal(target=0.9)), tmp_path, ran))
+    left: Any = ran.searcher
+    assert search.plan() == left.plan()
+
+
+@pytest.mark.parametrize("header", [{}, {"space": {}}, {"space": 1, "goal": 1}, {"goal": {}}])
+def test_a_journal_that_lacks_its_space_or_goal_tells_nothing_without_a_state(
+    tmp_path: Path, header: dict[str, Any]
+) -> None:
+    ran = run_trial(tmp_path, state="")
+    path = tmp_path / "raycosttune" / "journal.jsonl"
+    first, *rows = path.read_text().splitlines()
+    known = {key: value for key, value in json.loads(first).items() if key != "space"}
+    path.write_text("\n".join([json.dumps({**known, **header}), *rows]) + "\n")
+    search = CostAwareSearch.of(tuner_of(CostAwareSearch(GOAL), tmp_path, ran))
+    with pytest.raises(InvalidStateError, match=r"Call fit\(\)"):
+        search.plan()
+
+
 @pytest.mark.parametrize("content", [b"{", b'{"version": 1}'])
 def test_what_is_damaged_is_left_where_it_lies(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes
@@ -114,7 +143,8 @@ def test_the_session_and_the_journal_may_be_damaged_alone(
 ) -> None:
     ran = run_trial(tmp_path)
     state = tmp_path / "searcher-state-1.pkl"
-    state.write_text(state.read_text().replace('"elapsed_seconds"', '"elapsed"'))
+    changed = state.read_text().replace('"elapsed_seconds"', '"elapsed"').replace("sha256", "was")
+    state.write_text(changed)
     journal = tmp_path / "raycosttune" / "journal.jsonl"
     search = CostAwareSearch.of(tuner_of(CostAwareSearch(GOAL), tmp_path, ran))
     with caplog.at_level(logging.WARNING):

@@ -2,6 +2,7 @@ import json
 import logging
 import math
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,6 +195,22 @@ def test_a_damaged_row_does_no_harm_to_a_restored_sweep(
     assert search.explain()
 
 
+def test_downtime_does_not_count_and_a_lost_state_takes_no_time_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The deadline of a sweep is of the seconds that it ran, as Tune counts its own budget."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    ray_tune, (trial,) = begin(tmp_path)
+    now[0] += 60.0
+    ray_tune.report(trial, accuracy=0.2, epoch=1)
+    now[0] += 10_000.0  # the machine is down
+    again = restore(tmp_path, tmp_path / "nothing")
+    again.search_alg._experiment = SimpleNamespace(spec={"config": SPACE})
+    again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).elapsed_seconds == pytest.approx(60.0)
+
+
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_is_kept_aside_and_a_journal_begun(
     tmp_path: Path, make: Callable[[Path], None]
@@ -229,6 +246,7 @@ def test_a_state_with_a_wrong_value_is_kept_aside_and_rebuilt_from_the_journal(
     for key in parents:
         held = held[key]
     held[name] = value
+    del data["sha256"]
     state.write_text(json.dumps(data))
     again = restore(tmp_path, state)
     again.search_alg._experiment = SimpleNamespace(spec={"config": SPACE})

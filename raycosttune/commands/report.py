@@ -1,0 +1,67 @@
+"""The command `report`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from raycosttune.commands.options import of_run, opened
+
+
+def _pair(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> tuple[int, int] | None:
+    """Reads workers and batch: 4x256."""
+    del context, parameter
+    if value is None:
+        return None
+    workers, _, batch = value.partition("x")
+    try:
+        return int(workers), int(batch)
+    except ValueError as error:
+        msg = f"must be workers and batch as 4x256, got {value!r}"
+        raise click.BadParameter(msg) from error
+
+
+@click.command("report")
+@of_run
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The page.  [default: NAME.html in this folder]",
+)
+@click.option(
+    "--default",
+    callback=_pair,
+    metavar="WxB",
+    help="What would have been run without a search, 4x256.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print what the page shows as JSON instead.")
+def report_command(
+    run: Path,
+    *,
+    out: Path | None,
+    default: tuple[int, int] | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - click's
+) -> None:
+    """Writes a page that shows a sweep, and prints where it lies.
+
+    RUN is a sweep's folder, running, finished or broken off, or a CSV file of observations as
+    `raycosttune plan --help` has it. The page opens without a network.
+    """
+    from raycosttune.report import to_data  # noqa: PLC0415 - takes a second
+    from raycosttune.report.read import view_of_run  # noqa: PLC0415 - as above
+
+    view = view_of_run(opened(run, options))
+    if as_json:
+        click.echo(json.dumps(to_data(view), indent=1))
+        return
+    try:
+        from raycosttune.report import write_page  # noqa: PLC0415 - needs an extra
+
+        path = write_page(view, out or Path(f"{view.name}.html"), default=default)
+    except (ImportError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(str(path))

@@ -1,0 +1,97 @@
+"""For how long machines are billed: started units, minima, and machines held between trials."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from raycosttune.core.space import Allocation
+
+EVEN = 1e-9  # a whole number of units may come out a rounding above it
+
+
+@dataclass(frozen=True)
+class Use:
+    """Is what a trial held, and when.
+
+    Attributes:
+        allocation: What was held.
+        seconds: For how long.
+        start: Seconds between the sweep's begin and the trial's; None where it is not known:
+            then it follows what was held before it.
+    """
+
+    allocation: Allocation
+    seconds: float
+    start: float | None = None
+
+
+@runtime_checkable
+class Billing(Protocol):
+    """Is a cost metric that bills what was held otherwise than run by run.
+
+    `__call__` says what a run to come is expected to cost. `bill` says what the trials of a
+    sweep did cost: interruptions that came are in their seconds, and machines that were held
+    between them are on the bill.
+    """
+
+    def bill(self, uses: Sequence[Use]) -> float:
+        """Returns what it cost to hold all this, at least 0."""
+
+
+def billed_seconds(seconds: float, *, granularity: float, minimum: float) -> float:
+    """Returns the seconds that a machine is billed for.
+
+    Args:
+        seconds: How long it ran. One that never ran is not billed.
+        granularity: Seconds of a unit that is billed once it has started; 0 for none.
+        minimum: Least seconds of a machine that ran.
+    """
+    if seconds <= 0:
+        return 0.0
+    least = max(seconds, minimum)
+    if granularity <= 0:
+        return least
+    return math.ceil(least / granularity * (1 - EVEN)) * granularity
+
+
+def node_seconds(
+    uses: Iterable[Use], nodes: Callable[[Allocation], int], idle_seconds: float
+) -> list[float]:
+    """Returns for how long each machine is held that a sweep's trials run on.
+
+    A trial takes machines that are free, those that were freed last first, and starts others
+    where they don't suffice. A machine is kept for `idle_seconds` after a trial, but not
+    beyond the end of the last one.
+
+    Args:
+        uses: What was held.
+        nodes: Machines of an allocation.
+        idle_seconds: How long a machine is kept that no trial uses.
+
+    Returns:
+        The seconds from each start of a machine to its release, in no certain order.
+    """
+    held: list[list[float]] = []  # since when, until when in use
+    kept: list[list[float]] = []
+    for start, seconds, allocation in _placed(uses):
+        kept = [node for node in kept if node[1] + idle_seconds >= start]
+        free = sorted((node for node in kept if node[1] <= start), key=lambda node: -node[1])
+        taken = free[: nodes(allocation)]
+        fresh = [[start, start] for _ in range(nodes(allocation) - len(taken))]
+        held += fresh
+        kept += fresh
+        for node in (*taken, *fresh):
+            node[1] = start + seconds
+    end = max((until for _, until in held), default=0.0)
+    return [min(until + idle_seconds, end) - since for since, until in held]
+
+
+def _placed(uses: Iterable[Use]) -> list[tuple[float, float, Allocation]]:
+    """Returns starts, seconds and what was held, by their start."""
+    placed, last = [], 0.0
+    for use in uses:
+        start = last if use.start is None else use.start
+        last = max(last, start + use.seconds)
+        placed.append((start, use.seconds, use.allocation))
+    return sorted(placed, key=lambda part: part[0])

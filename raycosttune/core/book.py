@@ -1,0 +1,101 @@
+"""What a sweep was told: its trials and profiles, and what they hold, cost and say."""
+
+from raycosttune.core.archive import Archive
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.explain import FOUND
+from raycosttune.core.goal import Goal
+from raycosttune.core.held import present
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import Observation, TrialRecord
+from raycosttune.core.prior import Prior
+from raycosttune.core.profile import Profiled, ProfileRecord
+from raycosttune.core.space import Space
+
+
+class Book:
+    """Keeps the records of a sweep, and what they say until one of them changes.
+
+    Args:
+        space: The legal cells.
+        goal: Target and limits, with metric and mode set.
+        cost: What a run costs.
+        prior: What an earlier sweep showed, if anything.
+    """
+
+    def __init__(
+        self, space: Space, goal: Goal, cost: CostMetric, prior: Prior | None = None
+    ) -> None:
+        self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
+        self._known: Knowledge | None = None
+        self._open({}, {}, {})
+
+    @property
+    def known(self) -> Knowledge:
+        """Everything that the records say."""
+        if self._known is None:
+            self._known = self._archive.known(self.records, tuple(self.profiles.values()))
+        return self._known
+
+    @property
+    def live(self) -> list[TrialRecord]:
+        """The trials that may still report; profiles are in `live_profiles`."""
+        return [trial.record for trial in self.known.live]
+
+    @property
+    def live_profiles(self) -> list[ProfileRecord]:
+        """The profiles that have neither shown anything nor ended."""
+        return [record for record in self.profiles.values() if record.is_live]
+
+    @property
+    def committed_workers(self) -> int:
+        """Workers that running trials and profiles hold, as far as they have reported."""
+        trials = (present(record, self.space).workers for record in self.live)
+        profiles = (record.profile.held.workers for record in self.live_profiles)
+        return sum(trials) + sum(profiles)
+
+    @property
+    def spent(self) -> float:
+        """What all trials have cost up to their last reports, in the cost's unit."""
+        return self._archive.spent(self.records, tuple(self.profiles.values()))
+
+    def tell(self, trial_id: str, observation: Observation) -> bool:
+        """Takes in what a trial showed, or the end of a profile that showed nothing.
+
+        Returns:
+            Whether it was new: not so for an unknown or ended trial, or a report of an
+            attempt and epoch that is known.
+        """
+        record = self.records.get(trial_id) or self.profiles.get(trial_id)
+        is_new = record is not None and record.take(observation)
+        if is_new:
+            self._forget()
+        return is_new
+
+    def tell_profile(self, trial_id: str, profiled: Profiled) -> bool:
+        """Takes in what a profile showed, which ends it; tells whether it was new."""
+        record = self.profiles.get(trial_id)
+        is_new = record is not None and record.show(profiled)
+        if is_new:
+            self._forget()
+        return is_new
+
+    def adopt(self, record: TrialRecord, why: str = FOUND) -> None:
+        """Takes in a trial that a journal knows and this session does not."""
+        self.records.setdefault(record.trial_id, record)
+        self._why.setdefault(record.trial_id, why)
+        self._forget()
+
+    def _open(
+        self,
+        records: dict[str, TrialRecord],
+        profiles: dict[str, ProfileRecord],
+        why: dict[str, str],
+    ) -> None:
+        """Begins with these records, and why each trial was started, by its id."""
+        self.records, self.profiles, self._why = records, profiles, why
+        self._archive = Archive(self.space, self.goal, self.cost, self.prior)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Has what the records say read anew."""
+        self._known = None

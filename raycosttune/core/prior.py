@@ -1,0 +1,95 @@
+"""What an earlier sweep showed, as far as it holds for another one."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from raycosttune.core.digest import Digest, summed_up
+from raycosttune.core.epochs import Epochs, Seen
+from raycosttune.core.goal import Goal
+from raycosttune.core.held import resized
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.tally import Tally
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Holds the trials and profiles of an earlier sweep of the same model.
+
+    Of the same job they count as if they were this sweep's own, but for what it spends. Where
+    the job has more or less data, its epochs take longer or shorter by as much, and a run is
+    taken to need between the same steps and the same epochs as before. Then a cell's epoch time
+    counts as one sample, the epochs as an interval, and no run as done.
+
+    Attributes:
+        records: The trials; what was still running when the sweep broke off has ended.
+        profiles: The profiles.
+        samples: Samples of this job over those of the earlier one, positive.
+    """
+
+    records: tuple[TrialRecord, ...]
+    profiles: tuple[ProfileRecord, ...] = ()
+    samples: float = 1.0
+
+    def add_to(self, tally: Tally, space: Space, goal: Goal) -> tuple[Digest, ...]:
+        """Adds what the earlier sweep showed at batches that may be chosen now.
+
+        Args:
+            tally: What it is added to, before anything else is.
+            space: The legal cells.
+            goal: This sweep's.
+
+        Returns:
+            What each trial of the same job says.
+        """
+        batches = {cell.batch_size for cell in space.cells}
+        told = (record for record in self.records if record.allocation.batch_size in batches)
+        digests = tuple(summed_up(record, goal) for record in told)
+        if self.samples == 1:
+            for turn, digest in enumerate(digests, -len(digests)):
+                tally.add(digest, turn)
+            for profile in self.profiles:
+                tally.add_profile(profile)
+            return digests
+        tally.assume(*self._times(digests, space))
+        for turn, (digest, seen) in enumerate(self._epochs(digests), -len(digests)):
+            tally.expect(digest, turn, seen)
+        return ()
+
+    def _times(
+        self, digests: Sequence[Digest], space: Space
+    ) -> tuple[dict[Allocation, float], dict[int, float]]:
+        """Returns the seconds of an epoch of this job by cell, and start-ups by workers."""
+        epochs: dict[Allocation, list[float]] = defaultdict(list)
+        starts: dict[int, list[float]] = defaultdict(list)
+        for digest in digests:
+            for workers, seconds in digest.epoch_seconds.items():
+                epochs[resized(space, digest.record.allocation, workers)] += seconds
+            for workers, seconds in digest.startup_seconds.items():
+                starts[workers] += seconds
+        for profile in self.profiles:
+            for cell, second in profile.epoch_seconds.items():
+                epochs[cell].append(second)
+        medians = {cell: statistics.median(seconds) for cell, seconds in epochs.items() if seconds}
+        return (
+            {cell: seconds * self.samples for cell, seconds in medians.items()},
+            {workers: statistics.median(seconds) for workers, seconds in starts.items() if seconds},
+        )
+
+    def _epochs(self, digests: Sequence[Digest]) -> list[tuple[Digest, Mapping[int, Seen]]]:
+        """Returns the first trial of each recipe, and its epochs in this job by batch."""
+        firsts: dict[str, Digest] = {}
+        seen: dict[str, dict[int, Seen]] = defaultdict(dict)
+        for digest in digests:
+            if digest.epochs is not None:
+                firsts.setdefault(digest.recipe, digest)
+                batch, known = digest.epochs.batch_size, seen[digest.recipe]
+                known[batch] = known.get(batch, Seen(batch)).plus(self._widened(digest.epochs))
+        return [(digest, seen[recipe]) for recipe, digest in firsts.items()]
+
+    def _widened(self, epochs: Epochs) -> Epochs:
+        low = min(epochs.low, epochs.low / self.samples)
+        return replace(epochs, low=low, high=max(epochs.high, epochs.high / self.samples))

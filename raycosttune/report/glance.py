@@ -1,0 +1,201 @@
+"""A sweep at a glance: what it has, what runs, what comes next."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from raycosttune.core.explain import FOUND, next_step
+from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.goal import Goal
+from raycosttune.core.held import paid, present
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.prediction import Prediction
+from raycosttune.core.proposer import recipe_key
+from raycosttune.core.session import Session
+from raycosttune.results.replay import why_started
+
+REHEARSED = 50  # trials up to which what is still to come is estimated
+
+
+@dataclass(frozen=True)
+class Running:
+    """Is a trial that runs.
+
+    Attributes:
+        trial_id: Tune's name of it.
+        what: Its configuration in words, on the workers that it holds now.
+        why: Why it was started, the end of a sentence.
+        epoch: Epochs done.
+        value: Last value of the metric, None before the first.
+        expected: Epochs to the target as far as is known, None before the first report.
+        seconds: Wall time paid up to its last report.
+        seconds_left: Likely seconds to the target, None before the first report.
+        cost: What it has cost.
+    """
+
+    trial_id: str
+    what: str
+    why: str
+    epoch: float
+    value: float | None
+    expected: float | None
+    seconds: float
+    seconds_left: float | None
+    cost: float
+
+
+@dataclass(frozen=True)
+class Best:
+    """Is the plan so far.
+
+    Attributes:
+        what: Its configuration in words.
+        cost: What a run costs.
+        seconds: What a run takes.
+        gap: Largest fraction of the cost that anything untried could save.
+        saving: The same in words.
+    """
+
+    what: str
+    cost: Prediction
+    seconds: Prediction
+    gap: float
+    saving: str
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Is what there is to see of a sweep on a few lines.
+
+    Attributes:
+        name: Name of the run.
+        goal: Target and limits.
+        unit: Unit of the costs.
+        spent: What the search has cost.
+        elapsed_seconds: Wall time of the sweep.
+        workers: Workers that trials hold.
+        trials: Trials started.
+        ends: How many of them ended how.
+        best: The plan so far, None while there is none.
+        nothing: Why there is no plan.
+        running: The trials that run.
+        profiles: Profiles that run.
+        ahead: What comes next, or why nothing does, a sentence.
+        to_come: What is likely still to come, empty where it isn't worked out.
+    """
+
+    name: str
+    goal: Goal
+    unit: str
+    spent: float
+    elapsed_seconds: float
+    workers: int
+    trials: int
+    ends: dict[str, int]
+    best: Best | None
+    nothing: str
+    running: tuple[Running, ...]
+    profiles: int
+    ahead: str
+    to_come: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing runs and nothing comes."""
+        return not self.running and not self.profiles and self.ahead.startswith("ended: ")
+
+
+def glance_of(session: Session, *, name: str = "", to_come: str = "") -> Glance:
+    """Looks at a session; it is asked for nothing that changes it.
+
+    Args:
+        session: The session.
+        name: Name of the run.
+        to_come: See `Glance`.
+    """
+    known, plan = session.known, session.plan()
+    found = plan if isinstance(plan, Plan) else None
+    ends = Counter(r.ended.cause.value for r in known.records if r.ended is not None)
+    return Glance(
+        name=name,
+        goal=session.goal,
+        unit=session.cost.unit,
+        spent=session.spent,
+        elapsed_seconds=session.elapsed_seconds,
+        workers=session.committed_workers,
+        trials=len(known.records),
+        ends=dict(ends),
+        best=None if found is None else _best(session, found),
+        nothing=plan.reason if isinstance(plan, NoPlan) else "",
+        running=tuple(_running(session, known, record) for record in session.live),
+        profiles=len(session.live_profiles),
+        ahead=next_step(known, session.ahead),
+        to_come=to_come,
+    )
+
+
+def to_come(session: Session) -> str:
+    """Says what is likely still to come; nothing of a sweep that is large or over."""
+    if len(session.records) > REHEARSED:
+        return ""
+    estimate = session.estimate()
+    if estimate.over or estimate.remaining is None:
+        return ""
+    likely = f"likely {estimate.remaining.mid:.3g} {estimate.unit}"
+    few, many = (f"{count:.0f}" for count in (estimate.trials.low, estimate.trials.high))
+    if many == "0":
+        return f"{likely} for what runs"
+    trials = counted(estimate.trials.low, "trial") if few == many else f"{few} to {many} trials"
+    return f"{trials}, {likely}"
+
+
+def _best(session: Session, plan: Plan) -> Best:
+    cell, recipe = plan.allocation, session.records[plan.trial_id].recipe
+    what = described(cell.workers, cell.batch_size, recipe)
+    certificate = plan.certificate
+    seconds, cost = plan.predicted_seconds, plan.predicted_cost
+    return Best(what, cost, seconds, certificate.gap, certificate.saving)
+
+
+def _running(session: Session, known: Knowledge, record: TrialRecord) -> Running:
+    held = present(record, session.space)
+    why = why_started(session, record.trial_id)
+    values = [report.value for report in record.run if report.value is not None]
+    expected = _expected(known, record) if values else None
+    return Running(
+        trial_id=record.trial_id,
+        what=described(held.workers, held.batch_size, record.recipe),
+        why="" if why == FOUND else why,
+        epoch=record.epoch,
+        value=values[-1] if values else None,
+        expected=expected,
+        seconds=record.seconds,
+        seconds_left=None if expected is None else _left(record, expected),
+        cost=paid(record, session.space, session.cost),
+    )
+
+
+def _expected(known: Knowledge, record: TrialRecord) -> float | None:
+    batch = record.allocation.batch_size
+    if all(cell.batch_size != batch for cell in known.space.cells):
+        return None
+    return max(known.accuracy.samples(recipe_key(record.recipe), batch).mean, record.epoch)
+
+
+def _left(record: TrialRecord, expected: float) -> float | None:
+    """Returns the likely seconds to the target at the pace of the run so far."""
+    training = math.fsum(report.training_seconds for report in record.run)
+    return (expected - record.epoch) * training / record.epoch if record.epoch > 0 else None
+
+
+def told(running: Running, metric: str) -> str:
+    """Says how far a running trial is."""
+    if running.value is None:
+        return f"{running.what}: starting"
+    so_far = f"{running.what}: {counted(running.epoch, 'epoch')}, {metric} {running.value:.4g}"
+    if running.expected is None or running.seconds_left is None:
+        return so_far
+    ahead = f"target expected at {running.expected:.3g}"
+    return f"{so_far}; {ahead}, in {whole(running.seconds_left)} s"

@@ -1,0 +1,68 @@
+"""What happens in a sweep, a line each."""
+
+from collections.abc import Iterator
+
+from raycosttune.core.explain import FOUND
+from raycosttune.core.figure import counted, described
+from raycosttune.core.held import paid
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.plan import Plan
+from raycosttune.core.session import Session
+from raycosttune.report.text import plain
+from raycosttune.results.replay import why_started
+
+
+class Lines:
+    """Tells what has happened since it was last asked."""
+
+    def __init__(self) -> None:
+        """Knows of no trial yet."""
+        self._seen = 0
+        self._live: dict[str, int] = {}
+        self._plan = ""
+
+    def __call__(self, session: Session) -> list[str]:
+        """Returns a line for each start, each end, each change of workers, and each new best."""
+        return list(self._told(session))
+
+    def _told(self, session: Session) -> Iterator[str]:
+        records = list(session.records.values())
+        for record in records[self._seen :]:
+            yield _begun(session, record)
+            self._live[record.trial_id] = record.allocation.workers
+        self._seen = len(records)
+        for trial_id, before in list(self._live.items()):
+            record = session.records[trial_id]
+            workers = (record.reports[-1].workers if record.reports else None) or before
+            if workers != before:
+                name = plain(trial_id, 60)
+                yield f"{name} goes on with {counted(workers, 'worker')} instead of {before}"
+                self._live[trial_id] = workers
+            if not record.is_live:
+                del self._live[trial_id]
+                yield _ended(session, record)
+        plan = session.plan()
+        if isinstance(plan, Plan):
+            cell, recipe = plan.allocation, session.records[plan.trial_id].recipe
+            what = plain(described(cell.workers, cell.batch_size, recipe))
+            if what != self._plan:
+                self._plan = what
+                cost = f"{plan.predicted_cost.mid:.3g} {plain(plan.unit, 40)} a run"
+                yield f"best so far: {what}: {cost}"
+
+
+def _begun(session: Session, record: TrialRecord) -> str:
+    cell, why = record.allocation, why_started(session, record.trial_id)
+    because = "" if why in ("", FOUND) else f", which {why}"
+    what = described(cell.workers, cell.batch_size, record.recipe)
+    return f"{plain(record.trial_id, 60)} starts: {plain(what)}{plain(because)}"
+
+
+def _ended(session: Session, record: TrialRecord) -> str:
+    ended = record.ended
+    why = "" if ended is None else ended.reason or ended.cause.value
+    cost = paid(record, session.space, session.cost)
+    return (
+        f"{plain(record.trial_id, 60)} ended after {counted(record.epoch, 'epoch')} and "
+        f"{cost:.3g} {plain(session.cost.unit, 40)}: {plain(why)}"
+    )

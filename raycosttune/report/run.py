@@ -1,0 +1,179 @@
+"""A session that has seen what a sweep's folder holds, or a table of observations."""
+
+import logging
+import statistics
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from raycosttune.core.abilities import Abilities
+from raycosttune.core.cost import CostMetric
+from raycosttune.core.figure import counted, whole
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.rehearsal import Clock, NumberedRecipes
+from raycosttune.core.session import Session
+from raycosttune.core.space import Space
+from raycosttune.errors import InvalidCostError, InvalidStateError
+from raycosttune.report.times import Times
+from raycosttune.results.journal import read_journal
+from raycosttune.results.past_sweep import COSTS, PastSweep, read_sweep
+from raycosttune.results.replay import read_run_profile
+from raycosttune.results.rows import Row, asked_row, observation_row, read_profiled
+
+logger = logging.getLogger(__name__)
+QUIET_SECONDS = 600.0  # without a row for so long, and
+QUIET_FACTOR = 5.0  # so many times the usual pause, running trials are taken for dead
+
+
+@dataclass(frozen=True)
+class Run:
+    """Is a sweep as it was read.
+
+    Attributes:
+        name: Name of its folder.
+        session: What is known.
+        times: When things happened.
+        why: Why each trial was started, by its id.
+        folder: Folder of the journal, None where there is none.
+        quiet: Why its trials are taken for dead, empty where they are not.
+    """
+
+    name: str
+    session: Session
+    times: Times
+    why: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    quiet: str = ""
+
+
+def read_run(
+    path: Path | str, cost: CostMetric | None = None, changes: Mapping[str, Any] | None = None
+) -> Run:
+    """Reads a sweep; nothing on disk is touched.
+
+    Args:
+        path: The run's folder, or its journal.
+        cost: What a run costs, where it was neither node-hours nor worker-hours: a journal
+            holds only the unit.
+        changes: Attributes of the goal in place of the recorded ones.
+
+    Raises:
+        InvalidStateError: If there is no journal, or it can't be read.
+        InvalidGoalError: If its goal breaks a rule.
+        InvalidCostError: If the cost metric can't be told from its unit, or fails.
+    """
+    past = read_sweep(Path(path).expanduser())
+    rows, folder = read_journal(past.path), past.path.parent
+    times, why = Times.of(rows), _why(rows)
+    goal = replace(past.goal, **changes or {})
+    session = _session(
+        past.records,
+        past.profiles,
+        why,
+        times,
+        goal=goal,
+        cost=cost or _known(past),
+        space=_space(past),
+        learning_rate=past.learning_rate,
+    )
+    for profile in session.live_profiles:
+        row = read_run_profile(run_rows(folder, profile.trial_id))
+        if row is not None:
+            session.tell_profile(profile.trial_id, read_profiled(row))
+    return Run(past.name, session, times, why, folder, _quiet(session, past.path))
+
+
+def run_of(
+    name: str, records: Iterable[TrialRecord], goal: Goal, cost: CostMetric, space: Space
+) -> Run:
+    """Makes a run of trial records over the cells of a space."""
+    records, rows = tuple(records), list[Row]()
+    for record in records:
+        rows.append(asked_row(record))
+        rows += [observation_row(record.trial_id, report) for report in record.reports]
+        if record.ended is not None:
+            rows.append(observation_row(record.trial_id, record.ended))
+    times = Times.of(rows)
+    return Run(name, _session(records, (), {}, times, goal=goal, cost=cost, space=space), times)
+
+
+def run_rows(folder: Path, trial_id: str) -> list[Row]:
+    """Returns the rows that a trial's run wrote itself, none where they can't be read."""
+    path = folder / "trials" / f"{trial_id}.jsonl"
+    try:
+        return read_journal(path) if path.parent == folder / "trials" else []
+    except (InvalidStateError, OSError) as error:
+        logger.warning("the run journal %s can't be read: %s", path, error)
+        return []
+
+
+def _known(past: PastSweep) -> CostMetric:
+    cost = COSTS.get(past.unit or "")
+    if cost is None:
+        msg = (
+            f"the sweep was scored in {past.unit or 'an unknown unit'} @ {past.path}: give its "
+            "cost metric, cost=... or --cost module:Name"
+        )
+        raise InvalidCostError(msg)
+    return cost
+
+
+def _session(
+    records: Iterable[TrialRecord],
+    profiles: Iterable[ProfileRecord],
+    why: Mapping[str, str],
+    times: Times,
+    *,
+    goal: Goal,
+    cost: CostMetric,
+    space: Space,
+    learning_rate: LearningRate | None = None,
+) -> Session:
+    """Makes a session that knows trials and profiles, at the time of the last row."""
+    records, profiles, clock = tuple(records), tuple(profiles), Clock()
+    session = Session(
+        space,
+        goal,
+        cost=cost,
+        proposer=NumberedRecipes() if any(record.recipe for record in records) else None,
+        learning_rate=learning_rate,
+        abilities=Abilities(profile=bool(profiles)),
+        clock=clock,
+    )
+    clock.seconds = times.elapsed_seconds
+    for record in records:
+        session.adopt(record, why.get(record.trial_id, ""))
+    session.profiles.update({profile.trial_id: profile for profile in profiles})
+    return session
+
+
+def _space(past: PastSweep) -> Space:
+    """Returns the space of a sweep, or that of its trials where they went beyond it."""
+    cells = {record.allocation for record in past.records}
+    cells |= {cell for profile in past.profiles for cell in profile.profile.cells}
+    if cells <= set(past.space.cells):
+        return past.space
+    pairs = {(cell.workers, cell.batch_size) for cell in cells}
+    return measured_space(pairs, workers_per_node(cells))
+
+
+def _why(rows: list[Row]) -> dict[str, str]:
+    asked = (row for row in rows if row["row"] == "asked" and "why" in row)
+    return {str(row.get("trial_id")): str(row["why"]) for row in asked}
+
+
+def _quiet(session: Session, journal: Path) -> str:
+    """Says that running trials have been silent for too long to be alive, or nothing."""
+    quiet = max(time.time() - journal.stat().st_mtime, 0.0)
+    seconds = [report.seconds for record in session.live for report in record.reports]
+    usual = statistics.median(seconds) if seconds else 0.0
+    live = len(session.live) + len(session.live_profiles)
+    if not live or quiet <= max(QUIET_SECONDS, QUIET_FACTOR * usual):
+        return ""
+    return f"{counted(live, 'trial')} without an end, and nothing was written for {whole(quiet)} s"

@@ -1,0 +1,117 @@
+"""Observations in a CSV file: one row for each evaluation of each run."""
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+
+from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
+from raycosttune.core.space import Allocation
+from raycosttune.core.value import read_count, read_real
+from raycosttune.errors import InvalidWorkloadError
+
+NEEDED = ("workers", "batch_size", "epoch", "seconds")
+OWN = (*NEEDED, "trial", "nodes", "startup_seconds")
+MOST_PROBLEMS = 20
+
+
+def read_observations(path: Path, metric: str) -> list[TrialRecord]:
+    """Reads runs from a CSV file with a header line.
+
+    Args:
+        path: The file. Columns `workers`, `batch_size` (global), `epoch`, `seconds` (since the
+            run's previous row, or since its workers were asked for) and the metric's are
+            needed; `trial`, `nodes` and `startup_seconds` are read where they are there, and
+            any other column is a hyperparameter. Without `trial` the rows of one
+            configuration are one run.
+        metric: Name of the metric's column.
+
+    Returns:
+        The runs in the order of their first rows, each ended.
+
+    Raises:
+        InvalidWorkloadError: If the file can't be read, lacks a column, or holds a value of a
+            wrong kind; all problems are named, each with its line.
+    """
+    rows = _rows(path)
+    columns = list(rows[0]) if rows else []
+    missing = [name for name in (*NEEDED, metric) if name not in columns]
+    if missing:
+        msg = (
+            f"observations must have rows with the columns {', '.join((*NEEDED, metric))}, "
+            f"missing {', '.join(missing)} @ {path}. Name the metric's column by --metric."
+        )
+        raise InvalidWorkloadError(msg)
+    records: dict[str, TrialRecord] = {}
+    problems: list[str] = []
+    for line, row in enumerate(rows, start=2):
+        recipe: Recipe = {
+            key: _value(text) for key, text in row.items() if key not in (*OWN, metric) and text
+        }
+        try:
+            cell, report = _cell(row), _report(row, metric)
+        except ValueError as error:
+            problems.append(f"{error} @ {path}:{line}")
+            continue
+        name = row.get("trial") or f"{cell.workers}x{cell.batch_size} {recipe or ''}".strip()
+        record = records.setdefault(name, TrialRecord(name, cell, recipe, len(records)))
+        if not record.take(report):
+            problems.append(f"epoch {report.epoch:g} of {name} was there before @ {path}:{line}")
+    if problems:
+        more = len(problems) - MOST_PROBLEMS
+        shown = problems[:MOST_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])
+        raise InvalidWorkloadError("\n".join(shown))
+    for record in records.values():
+        record.take(Ended(EndCause.FINISHED, "the observations end here"))
+    return list(records.values())
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return [
+                {str(key).strip(): (text or "").strip() for key, text in row.items() if key}
+                for row in csv.DictReader(file)
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        msg = f"observations can't be read: {error} @ {path}"
+        raise InvalidWorkloadError(msg) from error
+
+
+def _cell(row: Mapping[str, str]) -> Allocation:
+    workers, batch = (_count(row, name) for name in ("workers", "batch_size"))
+    return Allocation(workers, batch, _count(row, "nodes") if row.get("nodes") else 1)
+
+
+def _report(row: Mapping[str, str], metric: str) -> Report:
+    startup = _real(row, "startup_seconds") if row.get("startup_seconds") else 0.0
+    value = _real(row, metric) if row[metric] else None
+    return Report(_real(row, "epoch"), value, _real(row, "seconds"), startup)
+
+
+def _count(row: Mapping[str, str], name: str) -> int:
+    number = _number(row[name])
+    count = None if number is None or number != int(number) else read_count(int(number))
+    if count is None:
+        msg = f"{name} must be a whole number of at least 1, got {row[name]!r}"
+        raise ValueError(msg)
+    return count
+
+
+def _real(row: Mapping[str, str], name: str) -> float:
+    number = _number(row[name])
+    if number is None:
+        msg = f"{name} must be a finite number, got {row[name]!r}"
+        raise ValueError(msg)
+    return number
+
+
+def _number(text: str) -> float | None:
+    try:
+        return read_real(float(text))
+    except ValueError:
+        return None
+
+
+def _value(text: str) -> float | str:
+    number = _number(text)
+    return text if number is None else number

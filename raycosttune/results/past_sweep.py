@@ -1,0 +1,203 @@
+"""An earlier sweep, read from its journal: asked again under another cost, or used for another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.pareto import Tradeoff
+from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.prior import Prior
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.session import Session
+from raycosttune.core.space import Space
+from raycosttune.core.value import read_real
+from raycosttune.errors import (
+    InvalidCostError,
+    InvalidGoalError,
+    InvalidStateError,
+    InvalidWorkloadError,
+)
+from raycosttune.results.journal import FOLDER, journal_of, read_journal
+from raycosttune.results.replay import merge_rows, read_run_reports
+from raycosttune.results.rows import read_header, read_header_rate, read_header_space
+
+ANY = Space((1,), (1,))
+COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
+
+
+@dataclass(frozen=True)
+class PastSweep:
+    """Is a sweep as its journal tells it; no trial is run and nothing is written.
+
+    Attributes:
+        path: The journal.
+        goal: Its goal.
+        unit: Unit of its cost.
+        space: What it might choose; of an older journal, what it tried.
+        learning_rate: How the learning rate followed the batch, if it did.
+        samples: Samples of the job that it is used for over those of its own; see `scaled`.
+        records: Its trials.
+        profiles: Its profiles.
+    """
+
+    path: Path
+    goal: Goal
+    unit: str | None
+    space: Space
+    learning_rate: LearningRate | None
+    samples: float = 1.0
+    records: tuple[TrialRecord, ...] = field(default=(), repr=False)
+    profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
+
+    def session(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Session:
+        """Returns a session that knows what the sweep measured.
+
+        Args:
+            cost: What a run costs; the sweep's own by default, which must be given where it
+                was neither node-hours nor worker-hours: a journal holds no metric.
+            goal: Another goal than the sweep's, of the same metric and mode.
+
+        Raises:
+            InvalidCostError: If the cost is missing or breaks a law of costs.
+            InvalidGoalError: If the goal is of another metric or mode.
+        """
+        metric = COSTS.get(self.unit or "") if cost is None else cost
+        if metric is None:
+            msg = (
+                f"cost must be given, got none: the sweep was scored in {self.unit!r}, and its "
+                "journal holds no metric"
+            )
+            raise InvalidCostError(msg)
+        session = Session(
+            self.space,
+            self._goal_of(goal),
+            cost=metric,
+            learning_rate=self.learning_rate,
+            clock=lambda: 0.0,
+        )
+        for record in self.records:
+            session.adopt(replace(record, reports=list(record.reports)))
+        session.profiles.update({record.trial_id: replace(record) for record in self.profiles})
+        return session
+
+    def plan(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Plan | NoPlan:
+        """Returns the best configuration under another cost or goal; raises as `session` does."""
+        return self.session(cost=cost, goal=goal).plan()
+
+    def explain(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> str:
+        """Says what the sweep shows under another cost or goal; raises as `session` does."""
+        return self.session(cost=cost, goal=goal).explain()
+
+    def pareto(
+        self, *, cost: CostMetric | None = None, goal: Goal | None = None
+    ) -> tuple[Tradeoff, ...]:
+        """Returns what no choice beats under another cost or goal; raises as `session` does."""
+        return self.session(cost=cost, goal=goal).pareto()
+
+    def scaled(self, samples: float) -> "PastSweep":
+        """Returns what the sweep says of the same model on another amount of data.
+
+        Args:
+            samples: Samples of the new data over those of the sweep's.
+
+        Raises:
+            InvalidStateError: If it is no positive number.
+        """
+        number = read_real(samples)
+        if number is None or number <= 0:
+            msg = f"samples must be a positive number, new ones over old ones, got {samples!r}"
+            raise InvalidStateError(msg)
+        return replace(self, samples=self.samples * number)
+
+    def prior(self, goal: Goal) -> Prior:
+        """Returns what it says for a sweep with this goal.
+
+        Its trials are named after its folder, so that they are no trials of the new one.
+
+        Raises:
+            InvalidGoalError: If the goal is of another metric or mode.
+        """
+        self._goal_of(goal)
+        name, broken_off = self.name, Ended(EndCause.STOPPED, "its sweep broke off")
+        records = tuple(
+            replace(record, trial_id=f"{name}/{record.trial_id}", ended=record.ended or broken_off)
+            for record in self.records
+        )
+        return Prior(records, self.profiles, self.samples)
+
+    @property
+    def name(self) -> str:
+        """Name of the sweep's folder."""
+        folder = self.path.parent
+        return (folder.parent if folder.name == FOLDER else folder).name
+
+    def _goal_of(self, goal: Goal | None) -> Goal:
+        if goal is None:
+            return self.goal
+        ours = self.goal.metric, self.goal.mode
+        if (goal.metric or ours[0], goal.mode or ours[1]) != ours:
+            msg = (
+                f"the goal must be of the metric and mode that the sweep reported, {ours}, got "
+                f"{(goal.metric, goal.mode)} @ {self.path}"
+            )
+            raise InvalidGoalError(msg)
+        return replace(goal, metric=ours[0], mode=ours[1])
+
+
+def read_sweep(path: Path | str) -> PastSweep:
+    """Reads an earlier sweep.
+
+    Args:
+        path: The experiment's folder, or its journal.
+
+    Raises:
+        InvalidStateError: If there is no journal, or it can't be read.
+    """
+    journal = journal_of(path)
+    if not journal.is_file():
+        msg = f"an earlier sweep must have a journal, found none @ {journal}"
+        raise InvalidStateError(msg)
+    try:
+        rows = read_journal(journal)
+        header = next((row for row in rows if row["row"] == "header"), {})
+        goal, unit = read_header(header)
+        space, rate = read_header_space(header), read_header_rate(header)
+        told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
+    except (OSError, InvalidGoalError, InvalidStateError) as error:
+        msg = f"the journal {journal} can't be read: {error}"
+        raise InvalidStateError(msg) from error
+    merge_rows(told, rows)
+    for trial_id in told.records:
+        for report in _own_reports(journal, trial_id, goal):
+            told.tell(trial_id, report)
+    records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
+    space = _tried(records, profiles, journal) if space is None else space
+    return PastSweep(journal, goal, unit, space, rate, records=records, profiles=profiles)
+
+
+def _own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
+    """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
+    own = journal.parent / "trials" / f"{trial_id}.jsonl"
+    try:
+        return read_run_reports(read_journal(own), goal.metric or "", goal)
+    except (InvalidStateError, OSError):
+        return []
+
+
+def _tried(
+    records: Sequence[TrialRecord], profiles: Sequence[ProfileRecord], journal: Path
+) -> Space:
+    """Returns the space of what was tried."""
+    cells = {record.allocation for record in records}
+    cells |= {cell for record in profiles for cell in record.profile.cells}
+    try:
+        pairs = {(cell.workers, cell.batch_size) for cell in cells}
+        return measured_space(pairs, workers_per_node(cells))
+    except (InvalidWorkloadError, ValueError) as error:
+        msg = f"an earlier sweep must have trials on machines of one size: {error} @ {journal}"
+        raise InvalidStateError(msg) from error

@@ -1,0 +1,88 @@
+"""Live progress of a sweep beside Tune's own."""
+
+import logging
+import time
+from typing import Any
+
+from ray import tune
+
+from raycosttune.core.session import Session
+from raycosttune.report.glance import glance_of, to_come
+from raycosttune.report.screen import Screen
+from raycosttune.tune.search import CostAwareSearch
+
+logger = logging.getLogger(__name__)
+PANEL_SECONDS = 0.5
+PATIENCE = 20.0  # times what a look takes lies between two looks
+
+
+class Progress(tune.Callback):
+    """Shows budget, deadline, best so far, what runs and why, and what comes next.
+
+    In a terminal, and in a notebook, one panel is drawn anew; elsewhere, or without rich (the
+    extra `report`), each start, each end and each new best is a line. Give it to `tune.run` or
+    to `tune.RunConfig` among the `callbacks`, and `verbose=0` beside it for a quiet Tune.
+
+    Args:
+        search: The search of the sweep.
+        verbose: 0 shows nothing, 1 what is said above; 2 adds lines to the panel.
+    """
+
+    def __init__(self, search: CostAwareSearch, *, verbose: int = 1) -> None:
+        self._search = search
+        self._verbose = verbose
+        self._name = ""
+        self._screens: list[Screen] = []
+        self._next = 0.0
+        self._estimated = (-1, "")
+        self._is_broken = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the terminal behind: Tune saves its callbacks."""
+        return {**self.__dict__, "_screens": [], "_next": 0.0}
+
+    def on_step_end(self, iteration: int, trials: list[Any], **info: object) -> None:
+        """See ray.tune.Callback.on_step_end."""
+        del iteration, info
+        if trials and not self._name:
+            self._name = str(getattr(trials[0].storage, "experiment_dir_name", "") or "")
+        self._look()
+
+    def on_experiment_end(self, trials: list[Any], **info: object) -> None:
+        """See ray.tune.Callback.on_experiment_end."""
+        del trials, info
+        self._next = 0.0
+        self._look()
+        for screen in self._screens:
+            screen.close()
+        self._screens = []
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        if self._verbose == 0 or self._is_broken or began < self._next:
+            return
+        try:
+            session = self._search.session
+            glance = glance_of(session, name=self._name, to_come=self._to_come(session))
+            for screen in self._opened():
+                screen.show(glance, session)
+        except Exception:
+            # A picture of a sweep must never end it.
+            logger.exception("progress can't be shown any more; the sweep goes on")
+            self._is_broken = True
+        spent = time.monotonic() - began
+        self._next = began + max(PANEL_SECONDS, PATIENCE * spent)
+
+    def _opened(self) -> list[Screen]:
+        if not self._screens:
+            first = Screen()
+            more = first.is_live and self._verbose > 1
+            self._screens = [first, Screen(is_live=False)] if more else [first]
+        return self._screens
+
+    def _to_come(self, session: Session) -> str:
+        """Estimates what is still to come, anew where a trial has started or ended."""
+        count = sum(1 + (not record.is_live) for record in session.records.values())
+        if count != self._estimated[0]:
+            self._estimated = count, to_come(session)
+        return self._estimated[1]

@@ -1,0 +1,86 @@
+from dataclasses import replace
+
+import pytest
+
+from raycosttune.advise import Cluster, ComputeLine, Pair, guide
+from tests.advise.told import CLUSTER, PROFILE
+
+
+def test_every_limit_is_told_with_its_numbers() -> None:
+    limits = guide(PROFILE, CLUSTER).limits
+    assert limits == {
+        "compute": "740 ms a step of 64 on one worker: 100 ms at any batch, 10 ms a sample",
+        "loading": "200 ms a batch alone, of which a step waits 1 ms: hidden",
+        "sync": "two workers' exchange adds 80 ms to a step; of 10 MB alone it takes 100 ms, "
+        "20% of it hidden; overhead ratio 0.281; on one machine each computes 1.00 times as long",
+        "memory": "1 GB at any batch, 10 MB a sample: at most 200 samples a worker in 3 GB",
+    }
+
+
+def test_the_table_holds_each_number_of_workers() -> None:
+    rows = guide(PROFILE, replace(CLUSTER, workers=6)).scaling
+    assert [(row.workers, row.nodes) for row in rows] == [(1, 1), (2, 1), (4, 1), (6, 2)]
+    for row in rows:
+        assert row.speedup == pytest.approx(rows[0].step_seconds / row.step_seconds)
+        assert row.efficiency == pytest.approx(row.speedup / row.workers)
+        assert row.worker_hours == pytest.approx(row.workers * row.step_seconds * 100 / 3600)
+
+
+def test_advice_names_workers_batch_bandwidth_and_servers() -> None:
+    told = " ".join(guide(PROFILE, CLUSTER).advice)
+    assert "up to 2 workers are 1.48 times as fast as one, at 1.35 times its worker-hours" in told
+    assert "no number of workers is more than 4.56 times as fast" in told
+    assert "from batch 240 on, 8 workers compute" not in told
+    assert "8 workers compute for as long as they exchange" in told
+    assert "8 workers need a ring of" in told
+    assert "parameter servers in place of a ring: 1 of 1 GB/s each" in told
+    apart = " ".join(guide(PROFILE, replace(CLUSTER, workers=4, link=None)).advice)
+    assert "parameter servers in place of a ring: 3 of 125 MB/s each" in apart
+
+
+def test_loading_that_is_not_hidden_is_told_with_the_loaders_that_hide_it() -> None:
+    slow = replace(PROFILE, loading_seconds=1.0, waiting_seconds=1.0, loaders=0)
+    found = guide(slow, CLUSTER)
+    assert found.limits["loading"].endswith("waits 1 s: not hidden")
+    assert "load in the background: num_workers=2 in the DataLoader would hide it" in found.advice
+
+
+def test_without_a_pair_nothing_is_said_of_the_exchange() -> None:
+    found = guide(replace(PROFILE, pair=None, memory=None), Cluster(4))
+    assert set(found.limits) == {"compute", "loading"}
+    assert len(found.advice) == 1
+
+
+def test_steps_that_do_not_grow_with_the_batch_have_no_lemma() -> None:
+    flat = replace(PROFILE, compute=ComputeLine(0.1, 0.0), pair=Pair(32, 0.2, 0.1, 0.1, 0.0))
+    found = guide(replace(flat, loading_seconds=0.0), CLUSTER)
+    assert found.advice[0] == "batch 64: one worker is best, 2 are 0.50 times as fast"
+    assert not any("Lemma" in line for line in found.advice)
+
+
+def test_the_table_ends_where_the_link_is_not_known() -> None:
+    assert guide(PROFILE, replace(CLUSTER, link=None)).scaling[-1].workers == 4
+
+
+def test_an_exchange_that_adds_nothing_sets_no_limit() -> None:
+    free = replace(PROFILE, compute=ComputeLine(0.0, 0.01), pair=Pair(32, 0.3, 0.32, 0.1, 0.0))
+    assert not any("Lemma" in line for line in guide(free, CLUSTER).advice)
+
+
+def test_a_batch_that_does_not_fit_is_told_before_all_else() -> None:
+    assert PROFILE.memory is not None
+    memory = replace(PROFILE.memory, largest_batch=20)
+    found = guide(replace(PROFILE, memory=memory), CLUSTER)
+    assert [row.fits for row in found.scaling] == [False, False, True, True]
+    assert found.advice[0] == "batch 64: it takes the memory of 4 workers"
+    few = guide(replace(PROFILE, memory=memory), replace(CLUSTER, workers=2))
+    assert few.advice == (
+        "batch 64: it does not fit on 2 workers. Take a smaller one, or accumulate gradients",
+    )
+
+
+def test_what_made_up_samples_cannot_tell_is_not_known() -> None:
+    found = guide(replace(PROFILE, samples=None, made_up=(3, 32, 32)), CLUSTER)
+    assert found.limits["loading"] == "not known, as samples of 3x32x32 were made up"
+    assert {row.worker_hours for row in found.scaling} == {None}
+    assert not any("num_workers" in line for line in found.advice)

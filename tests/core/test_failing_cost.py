@@ -1,0 +1,100 @@
+import pytest
+
+from raycosttune.core.cost import WorkerHours
+from raycosttune.core.decision import Continue, Decision, Finished, Run, Stop, StopCause
+from raycosttune.core.going import Going
+from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.stopping import decide, decide_without_cost
+from tests.core.drive import Simulation, amdahl, goal
+
+SPACE = Space((1, 2), (64, 128))
+CELL, OTHER = SPACE.cells[:2]
+JOB = amdahl(SPACE)
+GOAL = goal()
+
+
+def running(*reports: Report) -> TrialRecord:
+    return TrialRecord("live", CELL, {}, 1, list(reports))
+
+
+def cause(decision: Decision) -> StopCause | None:
+    return decision.cause if isinstance(decision, Stop) else None
+
+
+class Fickle:
+    """Is a cost metric that fails once it is told to."""
+
+    unit = "EUR"
+    fails = False
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        if self.fails:
+            msg = "no price today"
+            raise RuntimeError(msg)
+        return allocation.workers * seconds
+
+
+def test_a_cost_that_fails_in_the_middle_ends_the_sweep_and_stops_no_run() -> None:
+    cost = Fickle()
+    sweep = Simulation(SPACE, goal(), amdahl(SPACE), cost=cost).session
+    assert isinstance(sweep.ask("t"), Run)
+    sweep.tell("t", Report(1.0, 0.0, 10.0))
+    cost.fails = True
+    sweep.tell("t", Report(2.0, 0.0, 10.0))
+    assert sweep.decide("t") == Continue()
+    answer = sweep.ask("u")
+    assert isinstance(answer, Finished)
+    assert answer.is_failure
+    assert "no price today" in answer.why
+    plan = sweep.plan()
+    assert isinstance(plan, NoPlan)
+    assert str(plan).startswith("no plan: nothing can be compared: Fickle raised")
+    assert "nan" not in str(plan)
+    assert sweep.explain() == str(plan)
+    sweep.tell("t", Report(3.0, 1.0, 10.0))
+    decision = sweep.decide("t")
+    assert isinstance(decision, Stop)
+    assert decision.cause is StopCause.REACHED
+    cost.fails = False
+    assert sweep.spent == 30.0
+    assert isinstance(sweep.plan(), Plan)
+
+
+@pytest.mark.parametrize(
+    ("reports", "elapsed", "expected"),
+    [
+        ([], 0.0, None),
+        ([Report(1.0, 0.0, 10.0)], 0.0, None),
+        ([Report(1.0, 1.0, 10.0)], 0.0, StopCause.REACHED),
+        ([Report(9.0, 0.0, 10.0)], 0.0, StopCause.EPOCHS),
+        ([Report(1.0, 0.0, 500.0)], 0.0, StopCause.DEADLINE),
+        ([Report(1.0, 0.0, 10.0)], 1000.0, StopCause.BUDGET),
+    ],
+)
+def test_where_the_cost_fails_a_run_ends_by_its_target_its_epochs_or_its_time(
+    reports: list[Report], elapsed: float, expected: StopCause | None
+) -> None:
+    limits = goal(deadline_seconds=300, max_epochs=9, sweep_deadline_seconds=1000)
+    record = running(*reports)
+    known = Knowledge([record], SPACE, limits, WorkerHours())
+    assert cause(decide_without_cost(known, record, elapsed)) is expected
+
+
+class Rebate:
+    """Falls where a run takes longer."""
+
+    unit = "EUR"
+    monotone = False
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        return allocation.workers * 1000 / (1 + seconds)
+
+
+def test_a_run_whose_cost_may_fall_is_not_stopped_for_a_bound_on_it() -> None:
+    done = JOB.record(GOAL, OTHER, "done")
+    record = running(*(JOB.report(GOAL, CELL, {}, k) for k in range(1, 4)))
+    known = Knowledge([done, record], SPACE, GOAL, Rebate())
+    assert decide(known, record, Going(record.allocation.workers)) == Continue()

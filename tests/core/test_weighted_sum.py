@@ -1,0 +1,51 @@
+import math
+
+import pytest
+
+from raycosttune.core.billing import Use
+from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, may_fall
+from raycosttune.core.cost_law import check_cost_metric
+from raycosttune.core.dollars import Dollars
+from raycosttune.core.energy import EnergyKWh
+from raycosttune.core.price_sheet import NodePrice, PriceSheet
+from raycosttune.core.space import Allocation, Space
+from raycosttune.core.weighted_sum import WeightedSum
+from raycosttune.errors import InvalidCostError
+
+SHEET = PriceSheet((NodePrice(name="any", per_hour=3600.0, minimum_seconds=10),))
+CELL = Allocation(2, 64, 2)
+SUM = WeightedSum(
+    ((1.0, Dollars(SHEET, billing="held")), (0.5, EnergyKWh(watts_per_node=3.6e6))), "USD"
+)
+
+
+def test_a_sum_is_a_cost_and_adds_its_terms_in_runs_and_in_bills() -> None:
+    check_cost_metric(SUM, Space((1, 2), (64,)).cells)
+    assert SUM(CELL, 5.0) == pytest.approx(2 * 10 + 0.5 * 10)
+    trials = [Use(CELL, 4, 0), Use(CELL, 4, 6)]
+    assert SUM.bill(trials) == pytest.approx(2 * 10 + 0.5 * 16)
+
+
+class Rebate(WorkerHours):
+    monotone = False
+
+
+def test_a_sum_may_fall_where_a_term_may() -> None:
+    assert not may_fall(SUM)
+    assert may_fall(WeightedSum(((1.0, NodeHours()), (1.0, Rebate())), "hours"))
+
+
+@pytest.mark.parametrize(
+    ("terms", "unit"),
+    [
+        ((), "USD"),
+        (((1.0, NodeHours()),), ""),
+        (((-1.0, NodeHours()),), "USD"),
+        (((math.inf, NodeHours()),), "USD"),
+    ],
+)
+def test_a_sum_without_terms_a_unit_or_fair_weights_is_refused(
+    terms: tuple[tuple[float, CostMetric], ...], unit: str
+) -> None:
+    with pytest.raises(InvalidCostError, match="must"):
+        WeightedSum(terms, unit)

@@ -1,0 +1,127 @@
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.report.glance import Glance, glance_of, to_come, told
+from raycosttune.report.lines import Lines
+from raycosttune.report.panel import MOST_RUNNING, panel
+from raycosttune.report.run import Run, read_run
+from raycosttune.report.screen import Screen
+from tests.report.injections import injected
+from tests.report.sweeps import empty, finished, running
+
+
+def glance(run: Run) -> Glance:
+    return glance_of(run.session, name=run.name, to_come=to_come(run.session))
+
+
+def drawn(glance: Glance, width: int = 100) -> str:
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(panel(glance))
+    file: Any = console.file
+    text: str = file.getvalue()
+    return text
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+def test_a_running_sweep_shows_what_runs_and_why_and_what_comes(tmp_path: Path) -> None:
+    text = flat(drawn(glance(read_run(running(tmp_path / "mine")))))
+    assert "raycosttune mine" in text
+    assert "spent 0.0125 worker-hours, no budget" in text
+    assert "best 2 workers, batch 32: 0.00777 (" in text
+    assert "14 s of 100 s; nothing untried can save more than" in text
+    assert "runs 1 worker, batch 64: 3 epochs, accuracy 0.6; target expected at " in text
+    assert "it is the cheapest guess" in text
+    assert "next 1 worker, batch 32, which tries the best recipe here" in text
+    assert "trials 2 started, 1 running on 1 worker, 1 reached" in text
+
+
+def test_limits_of_the_sweep_are_shown_with_what_is_left(tmp_path: Path) -> None:
+    seen = glance(read_run(running(tmp_path)))
+    goal = replace(seen.goal, sweep_budget=0.1, sweep_deadline_seconds=4000)
+    text = flat(drawn(replace(seen, goal=goal)))
+    assert "0.0125 of 0.1 worker-hours, 0.0875 left" in text
+    assert "0:28 of 1:06:40" in text
+
+
+def test_an_empty_sweep_has_no_plan_yet(tmp_path: Path) -> None:
+    text = flat(drawn(glance(read_run(empty(tmp_path)))))
+    assert "best none yet: no trial has started" in text
+
+
+def test_a_sweep_that_is_over_says_so(tmp_path: Path) -> None:
+    run = read_run(finished(tmp_path))
+    seen = glance(replace(run, times=replace(run.times)))
+    assert seen.running == ()
+    assert seen.ends == {"reached": 2, "stopped": 1, "failed": 1, "out_of_memory": 1}
+    assert "1 out of memory" in flat(drawn(seen))
+
+
+def test_many_running_trials_are_counted(tmp_path: Path) -> None:
+    seen = glance(read_run(running(tmp_path)))
+    many = replace(seen, running=seen.running * (MOST_RUNNING + 3), profiles=1)
+    text = flat(drawn(many))
+    assert "and 3 more" in text
+    assert "1 profile of step time" in text
+
+
+@pytest.mark.parametrize("text", ["[red]x[/red]", "[/]", "\x1b[2J", "<b>", "x" * 500])
+def test_names_are_text_in_a_panel(text: str, tmp_path: Path) -> None:
+    out = drawn(glance(read_run(injected(tmp_path, text))))
+    assert "\x1b" not in out
+    assert text.replace("\x1b", "")[:20] in flat(out).replace(" ", "") or len(text) > 100
+
+
+def test_a_trial_that_starts_has_nothing_to_expect(tmp_path: Path) -> None:
+    seen = glance(read_run(running(tmp_path))).running[0]
+    assert told(replace(seen, value=None), "accuracy") == "1 worker, batch 64: starting"
+    silent = replace(seen, expected=None)
+    assert told(silent, "accuracy") == "1 worker, batch 64: 3 epochs, accuracy 0.6"
+
+
+def test_each_start_end_change_and_best_is_a_line_once(tmp_path: Path) -> None:
+    session, lines = read_run(running(tmp_path)).session, Lines()
+    told = lines(session)
+    assert told == [
+        "a starts: 2 workers, batch 32, which is the cheapest guess",
+        "b starts: 1 worker, batch 64, which is the cheapest guess",
+        "a ended after 2 epochs and 0.00778 worker-hours: reached the target 0.9",
+        "best so far: 2 workers, batch 32: 0.00777 worker-hours a run",
+    ]
+    assert lines(session) == []
+    session.tell("b", Report(4.0, 0.7, 2.0, workers=2))
+    assert lines(session) == ["b goes on with 2 workers instead of 1"]
+    session.tell("b", Ended(EndCause.FAILED, "boom\nbang"))
+    (line,) = lines(session)
+    assert line.startswith("b ended after 4 epochs and 0.0")
+    assert line.endswith(" worker-hours: boom bang")
+
+
+def test_without_a_terminal_the_screen_says_lines(tmp_path: Path) -> None:
+    run, said = read_run(finished(tmp_path)), list[str]()
+    screen = Screen(say=said.append)
+    screen.show(glance(run), run.session)
+    screen.close()
+    assert not screen.is_live
+    assert len(said) == 11
+
+
+def test_in_a_terminal_the_screen_draws_a_panel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTY_INTERACTIVE", "1")
+    run, said = read_run(running(tmp_path)), list[str]()
+    screen = Screen(is_live=True, say=said.append)
+    assert screen.is_live
+    screen.show(glance(run), run.session)
+    screen.close()
+    assert said == []
+    assert "raycosttune" in capsys.readouterr().out

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+from ray import tune
+
+from raycosttune import InvalidGoalError, WorkerHours, read_sweep
+from raycosttune.core.goal import Goal
+from raycosttune.errors import InvalidSpaceError
+from raycosttune.tune.plan import TunePlan
+from raycosttune.tune.search import CostAwareSearch
+from tests.tune.fakes import GOAL, SPACE, FakeTune
+
+
+def swept(folder: Path) -> FakeTune:
+    """Runs a sweep of one trial that reaches the target, after another that does not."""
+    ray_tune = FakeTune(CostAwareSearch(GOAL, cost=WorkerHours()), folder, SPACE)
+    trial = ray_tune.suggest()
+    ray_tune.start()
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.report(trial, accuracy=0.95, epoch=2)
+    return ray_tune
+
+
+def test_a_new_sweep_begins_with_what_an_earlier_one_measured(tmp_path: Path) -> None:
+    first = swept(tmp_path / "FIRST")
+    earlier = read_sweep(tmp_path / "FIRST")
+    assert earlier.space == first.searcher.session.space  # type: ignore[attr-defined]
+    goal = Goal(metric="accuracy", mode="max", target=0.9, planned_runs=1)
+    search = CostAwareSearch(goal, cost=WorkerHours(), known=earlier)
+    again = FakeTune(search, tmp_path / "SECOND", SPACE)
+    assert again.suggest() == "FINISHED"
+    plan = search.plan()
+    assert isinstance(plan, TunePlan)
+    assert plan.trial_id == "FIRST/t1"
+    assert plan.spent == 0
+    assert plan.config["num_workers"] == plan.allocation.workers
+    assert search.explain().startswith("known from an earlier sweep: 1 trial\n")
+
+
+def test_more_data_is_searched_with_what_is_expected(tmp_path: Path) -> None:
+    swept(tmp_path / "FIRST")
+    earlier = read_sweep(tmp_path / "FIRST").scaled(3)
+    search = CostAwareSearch(GOAL, cost=WorkerHours(), known=earlier)
+    again = FakeTune(search, tmp_path / "SECOND", SPACE)
+    trial = again.suggest()
+    assert trial != "FINISHED"
+    again.start()
+    again.report(trial, accuracy=0.95, epoch=1)
+    assert isinstance(search.plan(), TunePlan)
+
+
+def test_an_earlier_sweep_of_another_metric_is_refused_before_any_trial(tmp_path: Path) -> None:
+    swept(tmp_path / "FIRST")
+    goal = Goal(metric="loss", mode="min", target=0.1)
+    search = CostAwareSearch(goal, known=read_sweep(tmp_path / "FIRST"))
+    with pytest.raises(InvalidGoalError, match="metric and mode that the sweep reported"):
+        FakeTune(search, tmp_path / "SECOND", SPACE)
+
+
+def test_an_earlier_sweep_must_be_one() -> None:
+    with pytest.raises(InvalidSpaceError, match=r"known must be an earlier sweep.*read_sweep"):
+        CostAwareSearch(GOAL, known="~/ray_results/RUN")  # type: ignore[arg-type]
+
+
+def test_a_journal_names_its_space_and_how_the_rate_follows(tmp_path: Path) -> None:
+    rate = {"learning_rate": None}
+    space = {**SPACE, "batch_size": tune.choice([32, 64, 128])}
+    search = CostAwareSearch(GOAL, cost=WorkerHours(), workers_per_node=2)
+    ray_tune = FakeTune(search, tmp_path, space)
+    ray_tune.suggest()
+    sweep = read_sweep(tmp_path)
+    assert sweep.space.batches == (32, 64, 128)
+    assert sweep.space.workers_per_node == 2
+    assert {"learning_rate": sweep.learning_rate} == rate

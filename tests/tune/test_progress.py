@@ -1,0 +1,65 @@
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from raycosttune.tune import Progress
+from tests.tune.fakes import begin
+
+
+def step(progress: Progress) -> None:
+    trials = [SimpleNamespace(storage=SimpleNamespace(experiment_dir_name="mine"))]
+    progress._next = 0.0
+    progress.on_step_end(1, trials)
+
+
+def test_what_happens_is_told_in_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    progress = Progress(ray_tune.searcher)  # type: ignore[arg-type]
+    step(progress)
+    assert "t1 starts: " in capsys.readouterr().out
+    ray_tune.report(trial, epoch=1, accuracy=0.95)
+    step(progress)
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in told][-1] == "best so far"
+    assert any(line.endswith("reached the target 0.9") for line in told)
+    progress.on_experiment_end([])
+    assert capsys.readouterr().out == ""
+
+
+def test_looks_are_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ray_tune, _ = begin(tmp_path)
+    progress = Progress(ray_tune.searcher)  # type: ignore[arg-type]
+    step(progress)
+    assert "starts" in capsys.readouterr().out
+    ray_tune.suggest()
+    progress.on_step_end(2, [])
+    assert capsys.readouterr().out == ""
+    progress.on_experiment_end([])
+    assert "t2 starts" in capsys.readouterr().out
+
+
+def test_a_quiet_one_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ray_tune, _ = begin(tmp_path)
+    progress = Progress(ray_tune.searcher, verbose=0)  # type: ignore[arg-type]
+    step(progress)
+    progress.on_experiment_end([])
+    assert capsys.readouterr().out == ""
+
+
+def test_what_can_t_be_shown_ends_no_sweep(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress = Progress(SimpleNamespace())  # type: ignore[arg-type]
+    step(progress)
+    step(progress)
+    assert caplog.text.count("progress can't be shown any more; the sweep goes on") == 1
+    assert capsys.readouterr().out == ""
+
+
+def test_it_is_saved_without_its_terminal() -> None:
+    progress = Progress(SimpleNamespace(session=None))  # type: ignore[arg-type]
+    progress._screens = [lambda: None]  # type: ignore[list-item]
+    again = pickle.loads(pickle.dumps(progress))  # noqa: S301 - its own
+    assert again._screens == []
