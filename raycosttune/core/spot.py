@@ -54,10 +54,12 @@ def expected_seconds(
 def _segment(seconds: float, rate: float, restart_seconds: float) -> float:
     if seconds <= 0:
         return 0.0
-    x = rate * seconds
-    if x < LARGE:
-        log_growth = math.log(math.expm1(x) / x) if x > 0 else 0.0
-    else:
-        log_growth = x - math.log(x)
-    log_taken = math.log(seconds) + log_growth + rate * restart_seconds
+    log_taken = math.log(seconds) + _log_growth(rate * seconds) + rate * restart_seconds
     return math.exp(min(log_taken, 2 * MOST_EXPONENT))
+
+
+def _log_growth(x: float) -> float:
+    """Returns log((e^x - 1) / x)."""
+    if x <= 0:
+        return 0.0
+    return x - math.log(x) if x > LARGE else math.log(math.expm1(x) / x)
