@@ -16,9 +16,11 @@ journal and by a log that the trials write themselves:
 
 import argparse
 import json
+import os
 import random
 import signal
 import sys
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -43,7 +45,9 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="move the folders of bad rounds here")
     arguments = parser.parse_args()
     adopt_orphans()
-    figures = run_rounds(arguments)
+    with tempfile.TemporaryDirectory(prefix="chaos-ray-", ignore_cleanup_errors=True) as folder:
+        os.environ["RAY_TMPDIR"] = folder  # else a bare ray.init() elsewhere joins this cluster
+        figures = run_rounds(arguments)
     print(json.dumps({key: value for key, value in figures.items() if key != "each"}, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
