@@ -3,7 +3,7 @@
 Each round runs a sweep of short trials on a cluster of real processes, kills one kind of them at
 random moments, and lets the sweep go on: Tune starts dead trials again, and a dead driver is
 started again with `Tuner.restore`. A dead head takes the cluster along, and a new one is started.
-Every third round runs Ray Train, the others plain functions. Checked in every round, by the
+Every fourth round runs Ray Train, the others plain functions. Checked in every round, by the
 journal and by a log that the trials write themselves:
 
 * no trial that was asked for is lost, once Tune has made its first snapshot: each has an end in
@@ -66,7 +66,7 @@ def run_rounds(arguments: argparse.Namespace) -> dict[str, Any]:
             if time.monotonic() - begun > arguments.seconds:
                 break
             kind = arguments.kinds[number % len(arguments.kinds)]
-            one = Round(number, kind, is_train=number % 3 == 2)
+            one = Round(number, kind, is_train=number % 4 == 2)
             with Chaos(one, cluster, rng) as chaos:
                 chaos.run(arguments.keep)
                 cluster = chaos.cluster
