@@ -18,7 +18,6 @@ import argparse
 import json
 import os
 import random
-import signal
 import sys
 import tempfile
 import time
@@ -60,7 +59,6 @@ def run_rounds(arguments: argparse.Namespace) -> dict[str, Any]:
     begun, rounds, outlived = time.monotonic(), [], {}
     rng = random.Random(arguments.seed)  # noqa: S311 - not for secrets
     cluster = ChaosCluster(rng)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # in place of Ray's
     try:
         for number in range(arguments.rounds):
             if time.monotonic() - begun > arguments.seconds:
