@@ -8,9 +8,10 @@ Pollux's, on other machines. A batch of Gavel's has the curve of the nearest bat
 made up, near what such machines cost by the hour, one worker each, billed by the second.
 
 One type is searched first, as by `CostAwareSearch(profile=True)`; then each other one by a
-session that knows the epochs of the first (`read_sweep(...).on_other_machines()`). The cheapest
-of the three plans is chosen. 100 planned runs, times with 5 % noise, every order in which a type
-comes first, without a deadline and with one of twice the fastest run of all types.
+session that knows the epochs of the first (`read_sweep(...).on_other_machines()`) and what the
+cheapest plan before it costs (`Goal(rival_cost=...)`). The cheapest of the three plans is
+chosen. 100 planned runs, times with 5 % noise, every order in which a type comes first, without
+a deadline and with one of twice the fastest run of all types.
 
 - bill: dollars of the chosen (type, workers, batch), by the truth, over those of the cheapest
   over all types that meets the deadline
@@ -23,7 +24,7 @@ import csv
 import math
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def results(traces: Path, seeds: int) -> Iterator[Result]:
         jobs = {name: workload(traces, job, name) for name in TYPES}
         fastest = min(min(seconds_to_target(table, aim).values()) for table in jobs.values())
         for factor in FACTORS:
-            goal = Goal(**{**vars(aim), "deadline_seconds": factor and factor * fastest})
+            goal = replace(aim, deadline_seconds=factor and factor * fastest)
             truths = {}
             for name, table in jobs.items():
                 if min(seconds_to_target(table, aim).values()) <= (factor or math.inf) * fastest:
@@ -158,7 +159,9 @@ def one(
     prior, profiles = None, 0.0
     for name in (first, *(other for other in TYPES if other != first)):
         cost = Dollars(SHEET, name)
-        session, outcome = searched(jobs[name], goal, cost, prior, seed)
+        rival = min((p.predicted_cost.mid for p in plans.values()), default=None)
+        aim = replace(goal, rival_cost=rival)
+        session, outcome = searched(jobs[name], aim, cost, prior, seed)
         plan, spent[name] = session.plan(), session.spent
         if isinstance(plan, Plan):
             plans[name] = plan

@@ -91,7 +91,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     if alike is not None and is_known:
         return Stop(StopCause.COST, _is_known(alike.in_time[cell][1]))
     price = known.cost_of(cell, known.time.predict(cell).mid * left)
-    saving = known.remaining_runs * (incumbent.cost.mid - best)
+    saving = known.remaining_runs * (known.cost_to_beat(incumbent) - best)
     if saving > price:
         return None
     return Stop(StopCause.COST, _why(known, incumbent, best))
@@ -106,7 +106,8 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     _, most = known.time.bounds(record.allocation)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
-    saving = known.remaining_runs * (known.plans.least_cost() - best)
+    rival = known.goal.rival_cost or math.inf
+    saving = known.remaining_runs * (min(known.plans.least_cost(), rival) - best)
     return saving > known.cost_of(record.allocation, most * left)
 
 
@@ -138,7 +139,7 @@ def _is_known(other: Digest) -> str:
 def _why(known: Knowledge, incumbent: Incumbent, best: float) -> str:
     if math.isinf(best):
         return "can't reach the target by the deadline on any number of workers"
-    least, done = told_apart(best, incumbent.cost.mid)
+    least, done = told_apart(best, known.cost_to_beat(incumbent))
     return (
         f"needs at least {least} {known.cost.unit} where {done} are known to do: finishing it "
         "costs more than it can save"
