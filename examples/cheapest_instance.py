@@ -57,13 +57,13 @@ def search_on(
         known: Folder of a sweep on another type, whose epochs count here.
         rival_cost: What a run costs by the cheapest plan so far.
     """
-    seconds = 0.2 if options.smoke else 2.0
+    seconds = 0.05 if options.smoke else 2.0
     search = CostAwareSearch(
         Goal(
             metric="explained",
             mode="max",
             target=0.99,
-            deadline_seconds=150 * seconds,
+            deadline_seconds=300,
             planned_runs=2 if options.smoke else 20,
             rival_cost=rival_cost,
         ),

@@ -25,7 +25,7 @@ def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None
         return over
     if planner is not None and present(record, known.space) in known.cells:
         return planner.next_step(record)
-    return _deadline(known, record) or _worth(known, record) or Continue()
+    return _deadline(known, record) or _budget(known, record) or _worth(known, record) or Continue()
 
 
 def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: float) -> Decision:
@@ -58,19 +58,27 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
 
 
 def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
-    limit, budgets = known.goal.deadline_seconds, known.goal.budgets
-    if limit is None and not budgets:
+    limit = known.goal.deadline_seconds
+    if limit is None or _least_seconds(known, record) <= limit:
         return None
-    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
-    seconds = record.run_seconds + ahead
-    if limit is not None and seconds > limit:
-        why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
-        return Stop(StopCause.DEADLINE, why)
-    for budget in budgets:
+    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+    return Stop(StopCause.DEADLINE, why)
+
+
+def _budget(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run that can't reach the target for what it may cost in other units."""
+    for budget in known.goal.budgets:
+        seconds = _least_seconds(known, record)
         if checked_cost(budget.cost, record.allocation, seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
+
+
+def _least_seconds(known: Knowledge, record: TrialRecord) -> float:
+    """Bounds the time of the whole run to the target from below."""
+    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
+    return record.run_seconds + ahead
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
