@@ -153,7 +153,10 @@ def read_sweep(path: Path | str) -> PastSweep:
     """
     journal = journal_of(path)
     if not journal.is_file():
-        msg = f"an earlier sweep must have a journal, found none @ {journal}"
+        msg = (
+            f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
+            "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
+        )
         raise InvalidStateError(msg)
     try:
         rows = read_journal(journal)
