@@ -78,7 +78,7 @@ class ChaosCluster:
         """
         for node in reversed(self._cluster.list_all_nodes()):  # the head is the first
             self._cluster.remove_node(node, allow_graceful=False)
-        left = settled(lambda: {pid: line for pid, line in working().items() if pid != but})
+        left = settled(lambda: {pid: line for pid, line in working().items() if pid != but}, 60.0)
         for pid in descendants().keys() - {but}:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -99,7 +99,7 @@ def run_sweep(
     """
     sweep = SweepFolder(folder)
     if tune.Tuner.can_restore(str(sweep.experiment)):
-        tuner = tune.Tuner.restore(str(sweep.experiment), trainable)
+        tuner = tune.Tuner.restore(str(sweep.experiment), trainable, param_space=space)
     else:
         shutil.rmtree(sweep.experiment, ignore_errors=True)
         tuner = tune.Tuner(

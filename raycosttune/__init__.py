@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from raycosttune.core.constraint import Bound, RunBudget
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.dollars import Dollars
 from raycosttune.core.energy import EnergyKWh
@@ -52,6 +53,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Allocation",
+    "Bound",
     "CostMetric",
     "Dollars",
     "EnergyKWh",
@@ -76,6 +78,7 @@ __all__ = [
     "PowerUnknownError",
     "PriceSheet",
     "RayCostTuneError",
+    "RunBudget",
     "WeightedSum",
     "WorkerHours",
     "__version__",

@@ -53,6 +53,7 @@ def test_the_core_knows_no_ray_at_run_time() -> None:
 def test_the_public_names() -> None:
     assert sorted(raycosttune.__all__) == [
         "Allocation",
+        "Bound",
         "CostMetric",
         "Dollars",
         "EnergyKWh",
@@ -77,6 +78,7 @@ def test_the_public_names() -> None:
         "PowerUnknownError",
         "PriceSheet",
         "RayCostTuneError",
+        "RunBudget",
         "WeightedSum",
         "WorkerHours",
         "__version__",

@@ -10,7 +10,7 @@ from raycosttune.core.space import Space
 
 TEXT = (Path(__file__).parents[1] / "docs" / "cost.md").read_text()
 SHEET, *_ = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-PRICES, ENERGY, LAWS, *_ = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PRICES, ENERGY, LIMITS, LAWS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def run(block: str, **names: object) -> dict[str, Any]:
@@ -31,6 +31,11 @@ def test_the_page_prices_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert on_demand == held == pytest.approx(2 * 12.24)
     assert 2 * 3.67 < spot < 1.2 * 2 * 3.67
     assert both == pytest.approx(2 * 12.24 + 0.3 * 3)
+
+
+def test_the_page_sets_several_limits() -> None:
+    goal = run(LIMITS)["goal"]
+    assert (len(goal.bounds), len(goal.budgets)) == (1, 1)
 
 
 def test_the_page_tries_a_cost() -> None:

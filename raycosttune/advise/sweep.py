@@ -33,14 +33,14 @@ def suggest_sweep(profile: JobProfile, cluster: Cluster) -> Sweep:
     """Returns the workers and batches between which a sweep should choose.
 
     Batches are the profiled one, times or over powers of two; worker counts are powers of two,
-    and all that there are, as long as more are faster at the largest batch. Each batch splits
+    and all that there are, where they are faster than fewer at the largest batch. Each batch splits
     evenly over some of them, and its shares fit into their memory.
 
     Args:
         profile: Of the job.
         cluster: What it may run on.
     """
-    why = []
+    why: list[str] = []
     most_local = None if profile.memory is None else profile.memory.largest_batch
     highest = LARGER * profile.batch_size
     epoch = highest if profile.samples is None else profile.samples // FEWEST_STEPS
@@ -55,8 +55,7 @@ def suggest_sweep(profile: JobProfile, cluster: Cluster) -> Sweep:
         )
     batches = [batch for batch in _batches(profile.batch_size) if batch <= highest]
     workers, slow = _workers(profile, cluster, max(batches, default=highest))
-    if slow:
-        why.append(slow)
+    why += slow
 
     def fits(count: int, batch: int) -> bool:
         return batch % count == 0 and (most_local is None or batch // count <= most_local)
@@ -78,20 +77,25 @@ def _batches(middle: int) -> list[int]:
     return [*below, *(middle * factor for factor in factors)]
 
 
-def _workers(profile: JobProfile, cluster: Cluster, batch: int) -> tuple[list[int], str]:
-    """Returns worker counts that speed a batch up, and why there are no more."""
+def _workers(profile: JobProfile, cluster: Cluster, batch: int) -> tuple[list[int], list[str]]:
+    """Returns worker counts that are each faster at a batch than all fewer, and what was left out.
+
+    More workers than two may be faster again: these share a machine, and one has it for itself.
+    """
     powers = takewhile(lambda n: n < cluster.workers, (2**k for k in range(64)))
-    counts = [*powers, cluster.workers]
-    kept, fastest = [1], profile.step_seconds(1, batch, cluster)
-    for workers in counts[1:]:
+    kept, fastest, why = [1], profile.step_seconds(1, batch, cluster), []
+    for workers in [*powers, cluster.workers][1:]:
         try:
             seconds = profile.step_seconds(workers, batch, cluster)
         except InvalidAdviceError as error:
-            return kept, f"at most {counted(kept[-1])}: {error}"
+            why.append(f"at most {counted(kept[-1])}: {error}")
+            break
         if seconds * LEAST_GAIN > fastest:
-            reason = f"{counted(workers)} take {seconds:.3g} s for a step of {batch}, "
-            reason += f"{kept[-1]} {fastest:.3g} s"
-            return kept, f"at most {counted(kept[-1])}: {reason}"
+            why.append(
+                f"not {counted(workers)}: a step of {batch} takes {seconds:.3g} s, "
+                f"on {kept[-1]} {fastest:.3g} s"
+            )
+            continue
         kept.append(workers)
         fastest = seconds
-    return kept, ""
+    return kept, why

@@ -72,6 +72,6 @@ def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:
         batch: known.accuracy.floor(batch, incumbent.recipe) for batch in set(batches.tolist())
     }
     seconds = known.least_seconds_of(places, known.grid.spread(batches, floors))
-    in_time = seconds <= known.limit
+    in_time = known.keeps(places, seconds)
     costs = known.least_costs_of(places[in_time], seconds[in_time])
     return np.asarray(costs[costs < incumbent.cost.mid], dtype=np.float64)

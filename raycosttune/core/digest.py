@@ -72,7 +72,7 @@ class Digests:
 def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     """Reads a trial."""
     recipe, run = recipe_key(record.recipe), record.run
-    hit = next((k for k, report in enumerate(run) if goal.is_reached(report.value)), None)
+    hit = next((k for k, report in enumerate(run) if goal.is_met(report)), None)
     batch, until = record.allocation.batch_size, run if hit is None else run[: hit + 1]
     seconds, startups = timed(record)
     own = (None, record.allocation.workers)

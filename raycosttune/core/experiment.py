@@ -98,6 +98,8 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
     drawn = zip(places.tolist(), *outcomes(known, places, recipe), least, strict=True)
     for place, seconds, costs, soonest in drawn:
         cell, in_time = known.space.cells[place], seconds <= known.limit
+        if not known.time.is_empty:  # budgets are not held against guesses
+            in_time = known.keeps(np.array([place]), seconds[None])[0]
         chance = float(np.mean(in_time)) * lasting[cell.batch_size]
         if chance < LEAST_CHANCE or soonest > known.limit:
             continue
@@ -180,7 +182,7 @@ def _paying(
     """Returns the runs among some cells that save more than they cost."""
     seconds, costs = outcomes(known, places, recipe)
     best = incumbent.cost.mid
-    saved = np.where(seconds <= known.limit, np.maximum(best - costs, 0), 0)
+    saved = np.where(known.keeps(places, seconds), np.maximum(best - costs, 0), 0)
     savings = known.remaining_runs * saved.mean(axis=1)
     if recipe is None:
         # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).

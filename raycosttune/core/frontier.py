@@ -42,13 +42,15 @@ def points(known: Knowledge) -> tuple[Point, ...]:
     """Returns every measured configuration, and the other cells as predicted.
 
     They are predicted with the recipe of the plan, or of the cheapest measured configuration
-    where there is no plan. Nothing is predicted before a run has reached the target.
+    where there is no plan. Nothing is predicted before a run has reached the target. What costs
+    too much in another unit is left out.
     """
     measured = [_measured(known, *pair) for pair in known.demonstrated]
     if not measured:
         return ()
     best = min(measured, key=lambda point: (not point.is_of(known.incumbent), point.cost))
-    return (*measured, *_predicted(known, best.recipe, measured))
+    found = (*measured, *_predicted(known, best.recipe, measured))
+    return tuple(point for point in found if known.affords(point.allocation, point.seconds))
 
 
 def _measured(known: Knowledge, run: Incumbent, deadline: float) -> Point:

@@ -1,9 +1,12 @@
 """What a sweep is for: a target, its limits, and how often the result will be used."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from raycosttune.core.value import read_count, read_name, read_real, read_text
+from raycosttune.core.constraint import Bound, Constraint, RunBudget
+from raycosttune.core.observation import Report
+from raycosttune.core.value import read_count, read_name, read_number, read_real, read_text
 from raycosttune.errors import InvalidGoalError
 
 Mode = Literal["max", "min"]
@@ -30,6 +33,7 @@ class Goal:
         max_epochs: A run that has not reached the target by then is stopped.
         tolerance: The search stops when nothing untried can save more than this
             fraction of the best cost.
+        constraints: Bounds on other metrics and limits in other units that a run must keep to.
 
     Raises:
         InvalidGoalError: If a value breaks its rule.
@@ -44,6 +48,7 @@ class Goal:
     planned_runs: int = 10
     max_epochs: int | None = None
     tolerance: float = 0.03
+    constraints: tuple[Constraint, ...] = ()
 
     def __post_init__(self) -> None:
         """Checks every value and makes NumPy's numbers Python's own."""
@@ -58,6 +63,7 @@ class Goal:
                 self._take_real(name)
                 if value <= 0:
                     _refuse(name, "be positive", value, " Leave it out for no limit.")
+        self._take_constraints()
         self._take_count("planned_runs")
         if self.max_epochs is not None:
             self._take_count("max_epochs")
@@ -75,6 +81,39 @@ class Goal:
     def is_reached(self, value: float | None) -> bool:
         """Tells whether a reported value reaches the target; NaN never does."""
         return value is not None and self.sign * value >= self.sign * self.target
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The bounds on other metrics."""
+        return tuple(item for item in self.constraints if isinstance(item, Bound))
+
+    @property
+    def budgets(self) -> tuple[RunBudget, ...]:
+        """The limits of a run in other units."""
+        return tuple(item for item in self.constraints if isinstance(item, RunBudget))
+
+    def others(self, values: Mapping[str, object]) -> tuple[tuple[str, float], ...]:
+        """Returns those of some reported values that are bounded, with their names."""
+        read = ((bound.metric, read_number(values.get(bound.metric))) for bound in self.bounds)
+        return tuple((name, value) for name, value in read if value is not None)
+
+    def allows(self, report: Report) -> bool:
+        """Tells whether an evaluation keeps to every bound on other metrics."""
+        found = dict(report.others)
+        return all(bound.holds(found.get(bound.metric)) for bound in self.bounds)
+
+    def is_met(self, report: Report) -> bool:
+        """Tells whether an evaluation is at the target and keeps to every bound."""
+        return self.is_reached(report.value) and self.allows(report)
+
+    def _take_constraints(self) -> None:
+        given: object = self.constraints
+        if not isinstance(given, list | tuple):
+            _refuse("constraints", "be a list of Bound and RunBudget", given)
+        for item in given:
+            if not isinstance(item, Bound | RunBudget):
+                _refuse("constraints", "be a list of Bound and RunBudget", item)
+        object.__setattr__(self, "constraints", tuple(given))
 
     def _take_real(self, name: str) -> None:
         value = getattr(self, name)

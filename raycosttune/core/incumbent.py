@@ -9,7 +9,9 @@ import numpy as np
 
 from raycosttune.core.cells import cells_of
 from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, is_proportional
+from raycosttune.core.goal import Goal
 from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.runs import Hits
@@ -59,7 +61,7 @@ class Demonstrated:
         time: Epoch times.
         startup: Start-ups.
         cost: The cost metric.
-        limit: The deadline of a run, infinite without one.
+        goal: Target and limits.
     """
 
     tally: Tally
@@ -68,7 +70,12 @@ class Demonstrated:
     time: TimeSurrogate
     startup: Startup
     cost: CostMetric
-    limit: float
+    goal: Goal
+
+    @property
+    def limit(self) -> float:
+        """The deadline of a run, infinite without one."""
+        return self.goal.deadline_seconds or math.inf
 
     def least_cost(self) -> float:
         """Bounds from below what the cheapest costs, without a fit; infinite where there is none.
@@ -88,11 +95,11 @@ class Demonstrated:
         """
         if len(self._timed) == 0:
             return None
-        is_soon = self._seconds(self._fewest) * self._caution <= self.limit
+        is_soon = keeps(self.goal, self._cells, self._seconds(self._fewest) * self._caution)
         found: list[tuple[int, Hits]] = []
         for k, cell in enumerate(self._cells):
             hits = self.tally.best[cell.batch_size] if is_soon[k] else self.tally.own.get(cell)
-            if hits is not None:
+            if hits is not None and (is_soon[k] or self._has_kept(hits, cell)):
                 found.append((k, hits))
         if not found:
             return min(self._delivered, key=lambda known: known.seconds.mid, default=None)
@@ -111,8 +118,8 @@ class Demonstrated:
     def _does(self, hits: Hits, k: int, cost: float) -> bool:
         """Tells whether a recipe meets the deadline in a timed cell at no more than a cost."""
         cell, seconds = self._cells[k], float(self._starts[k] + self._epoch[k] * hits.mid)
-        is_soon = seconds * self._caution[k] <= self.limit
-        is_in_time = is_soon or hits.own.get(cell, math.inf) <= self.limit
+        is_soon = bool(keeps(self.goal, [cell], np.array([seconds * self._caution[k]])).all())
+        is_in_time = is_soon or self._has_kept(hits, cell)
         is_here = hits.batch_size == cell.batch_size
         return is_here and is_in_time and checked_cost(self.cost, cell, seconds) <= cost
 
@@ -132,21 +139,29 @@ class Demonstrated:
         timed = np.zeros(len(self.space.cells), dtype=np.bool_)
         timed[self._timed] = True
         measured = np.zeros_like(timed)
-        measured[self._timed] = self._seconds(mids) * self._caution <= self.limit  # NaN is not
-        if math.isfinite(self.limit):
+        measured[self._timed] = keeps(self.goal, self._cells, self._seconds(mids) * self._caution)
+        if math.isfinite(self.limit) or self.goal.budgets:
             index = cells_of(self.space).index
-            own = (pair for some in hits.values() for pair in some.own.items())
-            places = [index[cell] for cell, s in own if s <= self.limit and cell in index]
+            own = ((cell, some) for some in hits.values() for cell in some.own if cell in index)
+            places = [index[cell] for cell, some in own if self._has_kept(some, cell)]
             measured[places] = timed[places]
         return measured
 
     @property
     def _delivered(self) -> Iterator[Incumbent]:
-        """Configurations of which a run that changed its workers met the deadline."""
+        """Configurations of which a run that changed its workers met the deadline.
+
+        What it cost in other units than the goal's is not known of any one of them.
+        """
         for hits in self._reached:
-            if hits.seconds <= self.limit:
+            if hits.seconds <= self.limit and not self.goal.budgets:
                 for cell in self._cells_at(hits.batch_size):
                     yield self._incumbent(cell, hits)
+
+    def _has_kept(self, hits: Hits, cell: Allocation) -> bool:
+        """Tells whether one of these runs kept to deadline and budgets in a cell."""
+        seconds = hits.own.get(cell, math.inf)
+        return bool(keeps(self.goal, [cell], np.array([seconds])).all())
 
     @property
     def _reached(self) -> list[Hits]:

@@ -14,10 +14,12 @@ from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
 from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startup, fitted_startup
+from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
 
@@ -149,7 +151,7 @@ class Knowledge:
     def plans(self) -> Demonstrated:
         """The configurations with known epochs and known epoch time."""
         where = self.space, self.places
-        return Demonstrated(self.tally, *where, self.time, self.startup, self.cost, self.limit)
+        return Demonstrated(self.tally, *where, self.time, self.startup, self.cost, self.goal)
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
@@ -159,7 +161,8 @@ class Knowledge:
     @cached_property
     def measured(self) -> tuple[Incumbent, ...]:
         """Every configuration with known epochs and known epoch time that meets the deadline."""
-        return tuple(known for known, deadline in self.demonstrated if deadline <= self.limit)
+        found = (run for run, deadline in self.demonstrated if deadline <= self.limit)
+        return tuple(run for run in found if self.affords(run.allocation, run.seconds.mid))
 
     @cached_property
     def demonstrated(self) -> tuple[tuple[Incumbent, float], ...]:
@@ -228,9 +231,26 @@ class Knowledge:
         """
         return checked_costs(self.cost, [self.space.cells[k] for k in places], seconds)
 
+    def keeps(self, places: Ints, seconds: Floats) -> Bools:
+        """Tells of some cells whether runs of so many seconds keep to deadline and budgets.
+
+        Args:
+            places: Places of the cells in the space, shape (k,).
+            seconds: How long, shape (k, ...).
+
+        Returns:
+            Of the shape of `seconds`.
+        """
+        return keeps(self.goal, [self.space.cells[k] for k in places], seconds)
+
     def least_costs_of(self, places: Ints, seconds: Floats) -> Floats:
         """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
         return np.zeros_like(seconds) if may_fall(self.cost) else self.costs_of(places, seconds)
+
+    def affords(self, cell: Allocation, seconds: float) -> bool:
+        """Tells whether a run keeps to the budgets, whatever the deadline."""
+        paid = ((checked_cost(b.cost, cell, seconds), b.at_most) for b in self.goal.budgets)
+        return all(cost <= most for cost, most in paid)
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory

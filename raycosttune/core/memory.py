@@ -5,7 +5,7 @@ import re
 # No bare OOM: of every worker that died Ray says that the "OOM killer" may have done it.
 WORDS = re.compile(
     r"out[ _]?of[ _]?memory|running low on memory|MemoryError|bad_alloc"
-    r"|can't allocate memory|ALLOC_FAILED",
+    r"|can('t|not) allocate memory|ALLOC_FAILED|OOMKilled",
     re.IGNORECASE,
 )
 

@@ -40,11 +40,16 @@ class Moment:
     @cached_property
     def planner(self) -> Planner | None:
         """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        can_plan = self._abilities.profile and bool(self.known.cells)
+        can_plan = self._profiles_pay and bool(self.known.cells)
         if not can_plan or self.known.time.is_empty:
             return None
         recipes, can_resize = has_recipes(self._proposer), self._abilities.resize
         return Planner(self.known, recipes=recipes, can_resize=can_resize)
+
+    @property
+    def _profiles_pay(self) -> bool:
+        """Whether the whole bill is planned; limits in other units it doesn't know."""
+        return self._abilities.profile and not self.known.goal.budgets
 
     @cached_property
     def lost(self) -> str:
@@ -67,7 +72,7 @@ class Moment:
             free_workers: Workers that are free, None for enough.
             left: What the sweep may still cost and take.
         """
-        if not self._abilities.profile:
+        if not self._profiles_pay:
             return None
         key = free_workers, left
         if key not in self._profiles:

@@ -36,6 +36,7 @@ class Report:
         checkpoint: Where the state of this epoch lies, or None.
         workers: Workers that were held since the previous report, None for the trial's own.
         noise_scale: Gradient noise scale in samples as measured so far, or None.
+        others: Names and values of the other metrics that the goal bounds.
     """
 
     epoch: float
@@ -46,6 +47,7 @@ class Report:
     checkpoint: str | None = None
     workers: int | None = None
     noise_scale: float | None = None
+    others: tuple[tuple[str, float], ...] = ()
 
     @property
     def training_seconds(self) -> float:

@@ -127,13 +127,13 @@ def _demonstration(known: Knowledge, incumbent: Incumbent) -> TrialRecord:
         for record in known.records
         if record.allocation == incumbent.allocation
         and recipe_key(record.recipe) == incumbent.recipe
-        and any(known.goal.is_reached(report.value) for report in record.run)
+        and any(map(known.goal.is_met, record.run))
     )
     return next(same, incumbent.record)
 
 
 def _checkpoint(known: Knowledge, record: TrialRecord) -> str | None:
-    reached = (r.checkpoint for r in record.run if known.goal.is_reached(r.value) and r.checkpoint)
+    reached = (r.checkpoint for r in record.run if known.goal.is_met(r) and r.checkpoint)
     return next(reached, None)
 
 
@@ -148,6 +148,7 @@ def _reason(known: Knowledge, limit: str) -> str:
     if running:
         tried += f", {running} running"
     tried += f", none reached {goal.metric} {goal.target:g}"
+    tried += "".join(f" with {constraint}" for constraint in goal.constraints)
     if goal.deadline_seconds is not None:
         tried += f" within {goal.deadline_seconds:g} s"
     values = [r.value for record in records for r in record.reports if r.value is not None]

@@ -27,6 +27,7 @@ from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import is_affordable, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.pareto import Tradeoff, pareto
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
@@ -77,7 +78,8 @@ class Session(Book):
     ) -> None:
         check_named(goal)
         metric: CostMetric = cost if cost is not None else NodeHours()
-        check_cost_metric(metric, space.cells)
+        for each in (metric, *(budget.cost for budget in goal.budgets)):
+            check_cost_metric(each, space.cells)
         super().__init__(space, goal, metric, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
@@ -196,6 +198,10 @@ class Session(Book):
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
         return explain(self.known, self._why, self.ahead, plan)
+
+    def pareto(self) -> tuple[Tradeoff, ...]:
+        """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""
+        return pareto(self.known, self.learning_rate)
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""

@@ -99,7 +99,21 @@ def read_report(data: Mapping[str, Any]) -> Report:
         checkpoint=optional(data, "checkpoint", read_text),
         workers=optional(data, "workers", read_count),
         noise_scale=optional(data, "noise_scale", read_real),
+        others=_read_others(data.get("others") or ()),
     ).cleaned()
+
+
+def _read_others(pairs: Iterable[object]) -> tuple[tuple[str, float], ...]:
+    """Reads names and values; raises as `read_trial` does."""
+    read = (dict(zip(("name", "value"), pair, strict=True)) for pair in map(_pair, pairs))
+    return tuple((checked(p, "name", read_text), checked(p, "value", read_real)) for p in read)
+
+
+def _pair(value: object) -> tuple[object, ...]:
+    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - a pair
+        msg = f"others must be pairs of a name and a value, got {value!r}"
+        raise ValueError(msg)
+    return tuple(value)
 
 
 def read_ended(data: Mapping[str, Any]) -> Ended:

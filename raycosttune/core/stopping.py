@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from raycosttune.core.cost import may_fall
+from raycosttune.core.cost import checked_cost, may_fall
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
@@ -41,7 +41,7 @@ def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: 
 def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that has reached the target, or made all the epochs that it may."""
     goal, last = known.goal, record.reports[-1]
-    if any(goal.is_reached(report.value) for report in record.run):
+    if any(map(goal.is_met, record.run)):
         return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
         why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
@@ -58,14 +58,19 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
 
 
 def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
-    limit = known.goal.deadline_seconds
-    if limit is None:
+    limit, budgets = known.goal.deadline_seconds, known.goal.budgets
+    if limit is None and not budgets:
         return None
     ahead = known.time.least(record.allocation) * _epochs_left(known, record)
-    if record.run_seconds + ahead <= limit:
-        return None
-    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
-    return Stop(StopCause.DEADLINE, why)
+    seconds = record.run_seconds + ahead
+    if limit is not None and seconds > limit:
+        why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+        return Stop(StopCause.DEADLINE, why)
+    for budget in budgets:
+        if checked_cost(budget.cost, record.allocation, seconds) > budget.at_most:
+            why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
+            return Stop(StopCause.DEADLINE, why)
+    return None
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
@@ -117,7 +122,7 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]
     seconds = known.least_seconds_of(places, epochs)
-    in_time = seconds <= known.limit
+    in_time = known.keeps(places, seconds)
     costs = known.least_costs_of(places[in_time], seconds[in_time])
     return float(costs.min(initial=math.inf))
 

@@ -9,6 +9,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import measured_space, workers_per_node
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import ProfileRecord
@@ -92,6 +93,12 @@ class PastSweep:
         """Says what the sweep shows under another cost or goal; raises as `session` does."""
         return self.session(cost=cost, goal=goal).explain()
 
+    def pareto(
+        self, *, cost: CostMetric | None = None, goal: Goal | None = None
+    ) -> tuple[Tradeoff, ...]:
+        """Returns what no choice beats under another cost or goal; raises as `session` does."""
+        return self.session(cost=cost, goal=goal).pareto()
+
     def scaled(self, samples: float) -> "PastSweep":
         """Returns what the sweep says of the same model on another amount of data.
 
@@ -169,19 +176,18 @@ def read_sweep(path: Path | str) -> PastSweep:
         raise InvalidStateError(msg) from error
     merge_rows(told, rows)
     for trial_id in told.records:
-        for report in _own_reports(journal, trial_id, goal.metric or ""):
+        for report in _own_reports(journal, trial_id, goal):
             told.tell(trial_id, report)
     records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
     space = _tried(records, profiles, journal) if space is None else space
     return PastSweep(journal, goal, unit, space, rate, records=records, profiles=profiles)
 
 
-def _own_reports(journal: Path, trial_id: str, metric: str) -> list[Report]:
+def _own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
     """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
+    own = journal.parent / "trials" / f"{trial_id}.jsonl"
     try:
-        return read_run_reports(
-            read_journal(journal.parent / "trials" / f"{trial_id}.jsonl"), metric
-        )
+        return read_run_reports(read_journal(own), goal.metric or "", goal)
     except (InvalidStateError, OSError):
         return []
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from raycosttune.core.decision import Run
+from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.session import Session
@@ -77,9 +78,10 @@ def read_names(rows: Iterable[Row]) -> dict[str, str]:
     return dict(_read(rows, {"renamed": lambda row: checked(row, "record", read_text)}))
 
 
-def read_run_reports(rows: Iterable[Row], metric: str) -> list[Report]:
+def read_run_reports(rows: Iterable[Row], metric: str, goal: Goal | None = None) -> list[Report]:
     """Returns the reports of a run's own journal; what can't be read is left out."""
-    return [told for _, told in _read(rows, {"report": lambda row: read_run_report(row, metric)})]
+    reader = {"report": lambda row: read_run_report(row, metric, goal)}
+    return [told for _, told in _read(rows, reader)]
 
 
 def read_run_profile(rows: Iterable[Row]) -> Row | None:

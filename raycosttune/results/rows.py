@@ -16,8 +16,8 @@ Every row has a `row` key that names its kind:
 [space] is the search space as Tune has it, [cells] the rules for workers and batches, and
 [learning_rate] how the rate follows the batch, null for none; older journals lack them.
 
-[more] are `workers` and `noise_scale`, which older journals lack, as they do [started, why]. `over`
-says that the search gives no further trial.
+[more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
+[started, why]. `over` says that the search gives no further trial.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -38,9 +38,10 @@ ignores keys that it doesn't know.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any
 
+from raycosttune.core.constraint import read_bounds
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
@@ -64,7 +65,10 @@ def header_row(
         "row": "header",
         "version": VERSION,
         "unit": unit,
-        "goal": asdict(goal),
+        "goal": {
+            **asdict(replace(goal, constraints=())),
+            "constraints": [constraint.data() for constraint in goal.constraints],
+        },
         "cells": None if space is None else asdict(space),
         "learning_rate": None if rate is None else asdict(rate),
     }
@@ -94,14 +98,16 @@ def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) ->
     return {**row, "metrics": dict(_numbers(metrics)), **({"lists": lists} if lists else {})}
 
 
-def read_run_report(row: Mapping[str, Any], metric: str) -> Report:
+def read_run_report(row: Mapping[str, Any], metric: str, goal: Goal | None = None) -> Report:
     """Builds a report from a row of a run's own journal.
 
     Raises:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    return read_report({**row, "value": checked(row, "metrics", read_mapping).get(metric)})
+    metrics = checked(row, "metrics", read_mapping)
+    others = () if goal is None else goal.others(metrics)
+    return read_report({**row, "value": metrics.get(metric), "others": others})
 
 
 def asked_row(record: TrialRecord, why: str = "") -> Row:
@@ -211,6 +217,8 @@ def failed_cells(row: Mapping[str, Any]) -> list[Row]:
 def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
 
+    Limits in other units are left out too: their metrics are not written.
+
     Raises:
         InvalidStateError: If it holds no goal.
         InvalidGoalError: If a value of the goal breaks its rule.
@@ -221,6 +229,7 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
         raise InvalidStateError(msg)
     known = {item.name for item in fields(Goal)}
     kept = {key: value for key, value in goal.items() if key in known}
+    kept["constraints"] = read_bounds(kept.get("constraints"))
     return Goal(**kept), unit if isinstance(unit, str) else None
 
 

@@ -1,10 +1,10 @@
 """Loaders for training loops whose workers share each batch."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from torch.utils.data import DataLoader, IterableDataset, default_collate
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, default_collate
 
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidLoaderError
@@ -70,6 +70,26 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
     _check(dataset, batch_size, accumulate, options)
     _check_count(count)
     joined = exchange()
+    is_stream = isinstance(dataset, IterableDataset)
+    length = 0 if is_stream else _length(dataset, sampler)
+    _check_alike(
+        joined,
+        {
+            "samples": length,
+            "batch_size": batch_size,
+            "seed": seed,
+            "shuffle": shuffle,
+            "drop_last": drop_last,
+            "accumulate": accumulate,
+            "count": count is not None,
+        },
+    )
+    if not is_stream and drop_last and length < batch_size:
+        msg = (
+            f"drop_last must leave a batch, got {length} samples for a batch of {batch_size}. "
+            "Take a smaller batch_size, or leave drop_last out."
+        )
+        raise InvalidLoaderError(msg)
     rebalancer = Rebalancer(batch_size, joined, installed().policy, installed().caps)
     rebalancer.load_first(place.earlier_state() if joined.rank == 0 else {})
     target = place.device() if move_to_device else None
@@ -79,7 +99,7 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
         counting = partial(
             counted, count=count, exchange=joined, clock=clock, least_rows=_least_rows
         )
-    if isinstance(dataset, IterableDataset):
+    if is_stream:
         _check_stream(accumulate, sampler)
         collate = options.pop("collate_fn", None) or default_collate
         samples: Any = DataLoader(dataset, batch_size=None, collate_fn=_unchanged, **options)
@@ -95,7 +115,7 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
         return SharedLoader(pulled, pulled, rebalancer, clock, target, counting)
     parts = SharedBatchSampler(
         order=_order(dataset, sampler, seed, joined, shuffle=shuffle),
-        length=len(dataset if sampler is None else sampler),  # type: ignore[arg-type]  # checked
+        length=length,
         batch_size=batch_size,
         rank=joined.rank,
         shares_at=rebalancer.plan.at,
@@ -162,6 +182,34 @@ def _check_stream(accumulate: int, sampler: object) -> None:
         raise InvalidLoaderError(msg)
 
 
+def _length(dataset: Any, sampler: Any) -> int:  # noqa: ANN401 - it has a length
+    if sampler is None:
+        return len(dataset)
+    if isinstance(sampler, DistributedSampler):
+        msg = (
+            "sampler must go through all samples, got a DistributedSampler, which goes through one "
+            "worker's. Leave it out: workers take their parts of each batch."
+        )
+        raise InvalidLoaderError(msg)
+    if not hasattr(sampler, "__len__"):
+        msg = "sampler must have a length, so that all workers take as many steps. Give it one."
+        raise InvalidLoaderError(msg)
+    return len(sampler)
+
+
+def _check_alike(joined: Exchange, own: Mapping[str, float]) -> None:
+    """Refuses loaders that differ between workers: their batches and steps would too."""
+    told = joined.gather([float(value) for value in own.values()])
+    for name, values in zip(own, zip(*told, strict=True), strict=True):
+        if len(set(values)) > 1:
+            msg = (
+                f"every worker must prepare the same loader, got {name} "
+                f"{[int(value) for value in values]} by worker. Pass all of them the whole data "
+                "set and the same arguments: each takes its part of every batch."
+            )
+            raise InvalidLoaderError(msg)
+
+
 def _order(
     dataset: Any,  # noqa: ANN401 - it has a length
     sampler: Iterable[int] | None,
@@ -172,9 +220,6 @@ def _order(
 ) -> Order:
     if sampler is None:
         return shuffled(len(dataset), seed, shuffle=shuffle)
-    if not hasattr(sampler, "__len__"):
-        msg = "sampler must have a length, so that all workers take as many steps. Give it one."
-        raise InvalidLoaderError(msg)
     set_epoch: Callable[[int], object] = getattr(sampler, "set_epoch", lambda _: None)
 
     def order(epoch: int) -> Sequence[int]:

@@ -9,8 +9,8 @@ import torch
 from raycosttune.train.counting import Pair
 from raycosttune.train.current import CURRENT
 from raycosttune.train.noise import NoiseMeter
-from raycosttune.train.rebalancer import Rebalancer
-from raycosttune.train.settings import installed
+from raycosttune.train.rebalancer import Measured, Rebalancer
+from raycosttune.train.settings import heed_idle_policy, installed
 from raycosttune.train.step import Step, StepClock
 
 
@@ -69,6 +69,16 @@ class SharedLoader:
         """Returns the batches of an epoch, which are as many on every worker."""
         return len(self._parts)
 
+    @property
+    def shares(self) -> tuple[int, ...]:
+        """Samples of a step on each worker, as the last adjustment left them."""
+        return self.rebalancer.plan.latest
+
+    @property
+    def measured(self) -> Measured | None:
+        """What the workers did up to the last adjustment, None before the first."""
+        return self.rebalancer.latest
+
     def set_epoch(self, epoch: int) -> None:
         """Says which epoch comes next, from 0: its number decides its order."""
         self._epoch = epoch
@@ -93,6 +103,8 @@ class SharedLoader:
         if CURRENT.averaging is not None:
             CURRENT.averaging.average()
         self._adjust()
+        if CURRENT.rebalancer is None:
+            heed_idle_policy()
 
     def _fetch(self) -> None:
         self._clock.fetch()

@@ -151,12 +151,12 @@ def _leave(window: Window, model: torch.nn.Module, args: Any, output: Any) -> An
 
 def _check_rows(step: Step, inputs: tuple[Any, ...]) -> None:
     """Refuses a batch that is not the one that the loader gave: its weight would be wrong."""
-    first = next((value for value in inputs if torch.is_tensor(value) and value.dim() > 0), None)
+    shapes = [tuple(each.shape) for each in inputs if torch.is_tensor(each) and each.dim() > 0]
     rows = max(step.samples, CURRENT.least_rows)
-    if first is not None and first.shape[0] < rows and rows not in first.shape[:2]:
+    if shapes and all(shape[0] < rows and rows not in shape[:2] for shape in shapes):
         msg = (
             f"the model must be called with the {rows} samples that the loader gave, got a "
-            f"tensor of shape {tuple(first.shape)}. Gradients count by samples: pass batches on "
+            f"tensor of shape {shapes[0]}. Gradients count by samples: pass batches on "
             "whole, and accumulate with prepare_data_loader(..., accumulate=k)."
         )
         raise InvalidModelError(msg)

@@ -56,7 +56,7 @@ def read_state(path: Path) -> Mapping[str, Any]:
         state = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         logger.warning("the shares in %s can't be read (%s); they begin equal", path, error)
         return {}
     return state if isinstance(state, Mapping) else {}

@@ -2,14 +2,21 @@
 
 import statistics
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from raycosttune.advise import AlgorithmChoice, Cost, choose_algorithms
+from raycosttune.advise import (
+    AlgorithmChoice,
+    BatchChoice,
+    Cost,
+    Memory,
+    choose_algorithms,
+    choose_batch,
+)
 from raycosttune.advise.algorithm import LayerCosts
 from raycosttune.train.probe_child import run_children
 from raycosttune.train.probe_job import Job, Stepper, moved
@@ -73,11 +80,7 @@ def probe_algorithms(
     """
     common = {"target": target, "samples": batch_size, "device": device}
     common |= {"repeats": repeats, "exact": exact}
-    (told,) = run_children(f"{HERE}:measure_layers", common)
-    costs = {
-        layer: {name: Cost(*cost) for name, cost in by_name.items()}
-        for layer, by_name in told.items()
-    }
+    costs = _costs(common)
     memory = available_bytes(device) if memory_bytes is None else memory_bytes
     choice = choose_algorithms(costs, memory)
     plans = [choice, *_uniform(costs, memory)]
@@ -88,6 +91,46 @@ def probe_algorithms(
         own = dict.fromkeys(costs, DEFAULT)
         return AlgorithmProbe(costs, _priced(costs, own), 1.0)
     return AlgorithmProbe(costs, plans[best], ratios[best])
+
+
+def probe_batch(
+    target: str,
+    batches: Sequence[int],
+    memory: Memory,
+    *,
+    device: str = "cpu",
+    repeats: int = REPEATS,
+    exact: bool = True,
+) -> BatchChoice:
+    """Times the layers at some batches, and chooses batch and algorithms together.
+
+    Args:
+        target: `module:function`, which makes the job.
+        batches: Samples of a worker to choose from.
+        memory: As `profile_job` measured it.
+        device: "cpu", "cuda" or one of several.
+        repeats: Timings of each, at least 1.
+        exact: Whether results must be those of full precision, but for rounding.
+
+    Raises:
+        InvalidAdviceError: If no batch fits, or an argument is unusable.
+        ProbeError: If a step fails.
+
+    References:
+        Zou et al. 2017: the batch and the algorithms share the memory.
+    """
+    how = {"target": target, "device": device, "repeats": repeats, "exact": exact}
+    fitting = [batch for batch in batches if batch <= memory.largest_batch]
+    costs = {batch: _costs(how | {"samples": batch}) for batch in fitting or batches}
+    return choose_batch(costs, memory.available_bytes, memory.line)
+
+
+def _costs(arguments: dict[str, Any]) -> LayerCosts:
+    (told,) = run_children(f"{HERE}:measure_layers", arguments)
+    return {
+        layer: {name: Cost(*cost) for name, cost in by_name.items()}
+        for layer, by_name in told.items()
+    }
 
 
 def measure_layers(

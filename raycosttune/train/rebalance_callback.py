@@ -15,9 +15,9 @@ from ray.train.v2._internal.execution.callback import (
 from raycosttune.core.cost import CostMetric, WorkerHours
 from raycosttune.core.memory import is_out_of_memory
 from raycosttune.core.rebalance import Balance, Equal, Policy
-from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidRebalanceError
 from raycosttune.train import keys
+from raycosttune.train.settings import Settings, check_policy, install
 
 logger = logging.getLogger(__name__)
 ANSWER_SECONDS = 5.0
@@ -62,23 +62,13 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
         self._caps: dict[str, int] = {}
         self._nodes = 1
         self._requested_at: float | None = None
+        self._held_since = 0.0
         self._paid_seconds = 0.0
         self._group: Any = None
 
     def _check(self) -> None:
         cost: object = self._cost
-        if not callable(getattr(self._policy, "plan", None)):
-            msg = (
-                f"policy must have a method plan(workers, shares, total), got {self._policy!r}. "
-                "Take Balance(), DBS() or Equal() of raycosttune.train, or write one."
-            )
-            raise InvalidRebalanceError(msg)
-        if self._every_steps is not None and read_count(self._every_steps) is None:
-            msg = (
-                f"every_steps must be a whole number of at least 1, got {self._every_steps!r}. "
-                "Leave it out to adjust at the end of each epoch."
-            )
-            raise InvalidRebalanceError(msg)
+        check_policy(self._policy, self._every_steps)
         if self._place not in PLACES:
             msg = f'plan must be "workers" or "controller", got {self._place!r}.'
             raise InvalidRebalanceError(msg)
@@ -96,7 +86,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
     def before_worker_group_start(self, worker_group_context: object) -> None:
         """See ray.train's WorkerGroupCallback."""
         del worker_group_context
-        self._requested_at = time.time()
+        self._requested_at, self._held_since = time.time(), time.monotonic()
 
     def before_init_train_context(self, workers: list[Any]) -> dict[str, list[Any]]:
         """See ray.train's ExecutionGroupCallback."""
@@ -115,7 +105,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
         del worker_group
         self._group = None
         if self._requested_at is not None:
-            self._paid_seconds += time.time() - self._requested_at
+            self._paid_seconds += time.monotonic() - self._held_since
             self._requested_at = None
 
     def after_init_train_context(self) -> None:
@@ -124,7 +114,6 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
 
     def _install(self) -> None:
         from raycosttune.train.received import Received  # noqa: PLC0415 - on a worker only
-        from raycosttune.train.settings import Settings, install  # noqa: PLC0415 - as above
         from raycosttune.train.worker_report import measure_reports  # noqa: PLC0415 - as above
 
         policy = Received() if self._place == "controller" else self._policy
@@ -142,13 +131,13 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
     def after_report(self, training_report: object, metrics: list[dict[str, Any]]) -> None:
         """See ray.train's ReportCallback."""
         del training_report
-        if self._place == "controller" and keys.SHARES in metrics[0]:
-            _guarded(self._plan)
+        if self._place == "controller":
+            _guarded(lambda: self._plan(metrics))
 
-    def _plan(self) -> None:
+    def _plan(self, metrics: list[dict[str, Any]]) -> None:
         from raycosttune.train.received import measured, receive  # noqa: PLC0415 - needs torch
 
-        if self._group is None:
+        if self._group is None or keys.SHARES not in metrics[0]:
             return
         first = self._group.get_workers()[0]
         told = ray.get(first.execute_async(measured), timeout=ANSWER_SECONDS)
@@ -158,10 +147,11 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
 
     def after_worker_group_poll_status(self, worker_group_status: Any) -> None:  # noqa: ANN401
         """See ray.train's WorkerGroupCallback."""
-        if worker_group_status.errors:
-            _guarded(lambda: self._cap(worker_group_status.errors))
+        _guarded(lambda: self._cap(worker_group_status.errors))
 
     def _cap(self, errors: Mapping[int, Exception]) -> None:
+        if not errors:
+            return
         from raycosttune.train.received import own_share  # noqa: PLC0415 - needs torch
 
         workers = [] if self._group is None else self._group.get_workers()

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
@@ -16,6 +17,7 @@ from raycosttune.train.step import Timing
 
 logger = logging.getLogger(__name__)
 NO_SHARE = -1
+SLOW_SECONDS = 1.0  # of a plan
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Rebalancer:
         self._exchange = exchange
         self._caps = dict(caps or {})
         self._round = 0
+        self._is_slow = False
         self.logs = tuple(WorkerLog(name, (), self._caps.get(name)) for name in self._names())
         self.plan = SharePlan([(0, self._capped(equal_shares(batch_size, exchange.size)))])
 
@@ -157,6 +160,7 @@ class Rebalancer:
             self.plan.change(step, agreed)
 
     def _planned(self, shares: tuple[int, ...]) -> tuple[int, ...]:
+        began = time.perf_counter()
         try:
             planned = [read_whole(s) for s in self.policy.plan(self.logs, shares, self.batch_size)]
         except InvalidShareError:
@@ -164,6 +168,7 @@ class Rebalancer:
         except Exception:
             logger.exception("no shares can be planned from what was measured; they stay")
             return shares
+        self._heed_delay(time.perf_counter() - began)
         whole = tuple(share for share in planned if share is not None)
         if (len(whole), len(planned), sum(whole)) == (len(shares), len(shares), self.batch_size):
             return self._capped(whole)
@@ -172,6 +177,15 @@ class Rebalancer:
             *(len(shares), self.batch_size, planned),
         )
         return shares
+
+    def _heed_delay(self, seconds: float) -> None:
+        if seconds > SLOW_SECONDS and not self._is_slow:
+            self._is_slow = True
+            logger.warning(
+                "the policy took %.1f s to plan shares, while all workers waited. Let it take less "
+                "time, or adjust less often.",
+                seconds,
+            )
 
     def _capped(self, shares: tuple[int, ...]) -> tuple[int, ...]:
         """Returns shares that fit into each worker's memory, whatever was planned."""

@@ -19,7 +19,7 @@ from raycosttune.train import keys
 from raycosttune.train.current import CURRENT
 from raycosttune.train.place import STATE_FILE
 from raycosttune.train.rebalancer import Rebalancer
-from raycosttune.train.settings import installed
+from raycosttune.train.settings import heed_idle_policy, installed
 
 logger = logging.getLogger(__name__)
 Metrics = dict[str, Any]
@@ -36,7 +36,7 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
     def __init__(self, cost: CostMetric, nodes: int) -> None:
         self._cost = cost
         self._nodes = nodes
-        self._began = time.time()
+        self._began_at, self._began = time.time(), time.monotonic()
 
     def report(
         self,
@@ -47,7 +47,9 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
     ) -> None:
         """See ray.train.report."""
         rebalancer = CURRENT.rebalancer
-        if rebalancer is not None:
+        if rebalancer is None:
+            heed_idle_policy()
+        else:
             metrics = {**metrics, **self._measured(rebalancer)}
             if checkpoint is not None:
                 _keep(rebalancer, checkpoint)
@@ -72,8 +74,9 @@ class MeasuredTrainFnUtils(DistributedTrainFnUtils):
 
     def _paid(self, workers: int, batch_size: int) -> Metrics:
         settings = installed()
-        began = self._began if settings.requested_at is None else settings.requested_at
-        seconds = settings.paid_seconds + max(time.time() - began, 0.0)
+        asked_at = self._began_at if settings.requested_at is None else settings.requested_at
+        before = settings.paid_seconds + max(self._began_at - asked_at, 0.0)
+        seconds = before + time.monotonic() - self._began  # a clock that is set changes no cost
         held = Allocation(workers, batch_size, self._nodes)
         return {
             keys.COST: checked_cost(self._cost, held, seconds),

@@ -95,7 +95,7 @@ def left_of(total: Resources, available: Resources | None, ours: Resources) -> R
 def coming_nodes(live: Sequence[Resources], groups: Iterable[NodeGroup]) -> list[Resources]:
     """Returns the nodes that a cluster may still add to its living ones."""
     rest, coming = list(live), []
-    for group in sorted(groups, key=lambda group: -sum(group.resources.values())):
+    for group in sorted(groups, key=lambda group: -sum(_needs(group).values())):
         here = [node for node in rest if _is_one_of(node, group)][: group.most]
         rest = [node for node in rest if not any(node is known for known in here)]
         coming += [group.resources] * (group.most - len(here))
@@ -149,5 +149,8 @@ def _groups(config: Any) -> Iterator[NodeGroup]:  # noqa: ANN401 - a generated m
 
 
 def _is_one_of(node: Resources, group: NodeGroup) -> bool:
-    needs = {name: amount for name, amount in group.resources.items() if name not in ROUGH}
-    return all(node.get(name, 0.0) >= amount for name, amount in needs.items())
+    return all(node.get(name, 0.0) >= amount for name, amount in _needs(group).items())
+
+
+def _needs(group: NodeGroup) -> Resources:
+    return {name: amount for name, amount in group.resources.items() if name not in ROUGH}

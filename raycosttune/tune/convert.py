@@ -129,7 +129,8 @@ def missing_space(workers_key: str, batch_key: str) -> InvalidSpaceError:
     msg = (
         "a search space must arrive before the first trial, got none. Give "
         f'"{workers_key}" and "{batch_key}" as tune.choice([...]) in config or param_space, or '
-        "as CostAwareSearch(space=...)."
+        "as CostAwareSearch(space=...). Give it to Tuner.restore too, as param_space: where a run "
+        "broke off before Tune's first snapshot, Tune has kept nothing of it."
     )
     return InvalidSpaceError(msg)
 

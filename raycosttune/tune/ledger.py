@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from raycosttune.core.figure import counted
+from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
@@ -95,7 +96,7 @@ class Ledger:
         else:
             self._write(session, *_everything(session, self._about))
         for known in list(session.records):
-            for report in self.run_reports(known, session.goal.metric or ""):
+            for report in self.run_reports(known, session.goal.metric or "", session.goal):
                 self.tell(session, known, report)
         for known in [record.trial_id for record in session.live_profiles]:
             if (row := self.run_profile(known)) is not None:
@@ -150,9 +151,9 @@ class Ledger:
                 logger.warning("%s can't be timed in a profile: %s", _name(cell), cell["reason"])
         return is_new
 
-    def run_reports(self, trial_id: str, metric: str) -> list[Report]:
+    def run_reports(self, trial_id: str, metric: str, goal: Goal | None = None) -> list[Report]:
         """Reads the reports that a metered run wrote itself, in order."""
-        return read_run_reports(self._run_rows(trial_id), metric)
+        return read_run_reports(self._run_rows(trial_id), metric, goal)
 
     def run_profile(self, trial_id: str) -> Row | None:
         """Reads the result that a profile wrote itself, None where it has none."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Report
 from raycosttune.core.value import read_amount
 from raycosttune.train import keys
@@ -69,6 +70,18 @@ class Notices:
                 metric,
                 result.get(metric),
                 ", ".join(reported_names(result)) or "nothing",
+            )
+
+    def bounded(self, trial_id: str, report: Report, goal: Goal) -> None:
+        """Warns of a bounded metric that is missing: the run is never at the target."""
+        missing = {bound.metric for bound in goal.bounds} - dict(report.others).keys()
+        if missing:
+            self._once.warning(
+                "bounded",
+                "%s reports no finite number as %s, which the goal bounds: it can't be at the "
+                "target.",
+                trial_id,
+                ", ".join(sorted(map(repr, missing))),
             )
 
     def _wrapper(self, trial_id: str, result: Result) -> None:

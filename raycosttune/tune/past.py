@@ -62,7 +62,7 @@ class Past:
         ledger = Ledger()
         ledger.experiment = self.folder
         for known in sweep.session.records:
-            for report in ledger.run_reports(known, goal.metric or ""):
+            for report in ledger.run_reports(known, goal.metric or "", goal):
                 sweep.session.tell(known, report)
         for known in [record.trial_id for record in sweep.session.live_profiles]:
             if (row := ledger.run_profile(known)) is not None:

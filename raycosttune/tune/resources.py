@@ -81,6 +81,23 @@ def workers_in(config: Mapping[str, Any], workers_key: str) -> int:
     return int(value)
 
 
+def check_driver(resources: object) -> None:
+    """Refuses a run of Ray Train for whose workers Tune has reserved resources too.
+
+    Raises:
+        InvalidTrainableError: If Tune has reserved more than one bundle.
+    """
+    bundles = getattr(resources, "bundles", ())
+    if len(bundles) > 1:
+        msg = (
+            "a torch_trainable must be left the resources that it asks Tune for, got "
+            f"{len(bundles)} bundles: Ray Train reserves the workers of a trial itself, and would "
+            "wait for ever for those that Tune holds. Pass torch_trainable(train_loop, "
+            "resources_per_worker=...) to Tune as it returns, without tune.with_resources."
+        )
+        raise InvalidTrainableError(msg)
+
+
 def check_workers_key(trainable: str, search: str) -> None:
     """Refuses a trainable that reads the worker count elsewhere than the search writes it.
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,9 +231,11 @@ class Sweep:
         if self._reader.missed(known, result):
             self._fill(trial_id, record)
         report = self._reader.read(known, result, metric, checkpoint, time.monotonic())
+        report = replace(report, others=self.session.goal.others(result))
         if not self._ledger.tell(self.session, known, report) and record.is_live:
             self._reader.hold(known, report.seconds)
         self._notices.read(trial_id, result, report, metric)
+        self._notices.bounded(trial_id, report, self.session.goal)
         self._told[known] = told_instead(result, metric)
         # A returned function's last result comes again; a new one that is the last is Tune's doing.
         self._is_cut[known] = bool(result.get("done"))
@@ -257,7 +260,8 @@ class Sweep:
             if (row := self._ledger.run_profile(trial_id)) is not None:
                 self._ledger.tell_profile(self.session, record.trial_id, row)
             return
-        for report in self._ledger.run_reports(trial_id, self.session.goal.metric or ""):
+        goal = self.session.goal
+        for report in self._ledger.run_reports(trial_id, goal.metric or "", goal):
             moved = self._reader.numbered(record.trial_id, report)
             if self._ledger.tell(self.session, record.trial_id, moved):
                 logger.info(

@@ -6,6 +6,7 @@ import ray.tune
 
 from raycosttune.core.estimate import Estimate
 from raycosttune.core.goal import Goal
+from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.session import Session
 from raycosttune.tune.convert import ParamSpace, missing_space
@@ -80,6 +81,10 @@ class Teller:
     def explain(self) -> str:
         """Says what was tried and why the search goes on or ended."""
         return self._seen("explain").session.explain()
+
+    def pareto(self) -> tuple[Tradeoff, ...]:
+        """Returns what no other choice beats in cost, time and metric at once, fastest first."""
+        return self._seen("pareto").session.pareto()
 
     @classmethod
     def of(cls, tuner: ray.tune.Tuner) -> Self:

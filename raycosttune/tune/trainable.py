@@ -23,6 +23,7 @@ from raycosttune.tune.resources import (
     WORKERS_KEY,
     DriverResources,
     WorkerResources,
+    check_driver,
     read_resources,
     workers_in,
 )
@@ -97,6 +98,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         from raycosttune.train.meter import Meter  # noqa: PLC0415 - imports Ray Train
         from raycosttune.train.rebalance_callback import measuring  # noqa: PLC0415 - as above
 
+        check_driver(tune.get_context().get_trial_resources())
         # Train takes one report an interval, 2 s by default: a floor under short epochs.
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.2")
         trial_id = str(tune.get_context().get_trial_id())

@@ -60,9 +60,17 @@ def test_a_case_worked_by_hand() -> None:
 
 def test_workers_that_bring_nothing_are_left_out_and_said_so() -> None:
     slow = replace(PROFILE, pair=Pair(32, 2.62, 0.42, 2.5, 0.0), memory=None)
-    sweep = suggest_sweep(slow, CLUSTER)
+    sweep = suggest_sweep(slow, replace(CLUSTER, workers=4))
     assert sweep.workers == (1, 2)
-    assert any(line.startswith("at most 2 workers: 4 workers take") for line in sweep.why)
+    assert any(line.startswith("not 4 workers: a step of 512 takes") for line in sweep.why)
+
+
+def test_workers_that_outweigh_their_crowding_stay() -> None:
+    crowded = replace(PROFILE, pair=Pair(32, 1.16, 1.08, 0.1, 0.02), memory=None)
+    sweep = suggest_sweep(crowded, replace(CLUSTER, workers_per_node=None))
+    assert crowded.crowding > 2.5
+    assert sweep.workers == (1, 4, 8)
+    assert sum(line.startswith("not 2 workers") for line in sweep.why) == 1
 
 
 def test_workers_stay_where_memory_needs_them() -> None:

@@ -11,6 +11,8 @@ from raycosttune.core.memory import is_out_of_memory, says_out_of_memory
         "RuntimeError: [enforce fail at alloc_cpu.cpp] can't allocate memory",
         "RuntimeError: CUDNN_STATUS_ALLOC_FAILED",
         "Worker exit type: NODE_OUT_OF_MEMORY",
+        "OSError: [Errno 12] Cannot allocate memory",
+        "pod terminated: OOMKilled",
     ],
 )
 def test_the_words_of_every_library_are_known(text: str) -> None:

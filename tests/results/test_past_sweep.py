@@ -7,6 +7,7 @@ import pytest
 import raycosttune
 from raycosttune import (
     Allocation,
+    Bound,
     Dollars,
     InvalidCostError,
     InvalidGoalError,
@@ -17,6 +18,7 @@ from raycosttune import (
     NoPlan,
     Plan,
     PriceSheet,
+    RunBudget,
     WorkerHours,
 )
 from raycosttune.core.observation import Ended, Observation, Report
@@ -75,6 +77,7 @@ def test_a_sweep_read_again_has_its_plan(tmp_path: Path) -> None:
     plan, known = sweep.plan(), session.plan()
     assert plan == known
     assert str(plan) in sweep.explain()
+    assert sweep.pareto() == session.pareto()
     assert read_sweep(tmp_path / "RUN" / "raycosttune" / "journal.jsonl") == sweep
 
 
@@ -177,6 +180,26 @@ def test_a_journal_that_says_too_little_is_refused(tmp_path: Path, row: Row, why
     with pytest.raises(InvalidStateError, match=why) as caught:
         read_sweep(path)
     assert str(path) in str(caught.value)
+
+
+def test_bounds_are_kept_in_the_journal_and_budgets_are_not(tmp_path: Path) -> None:
+    bound, budget = Bound(metric="latency", at_most=20), RunBudget(cost=NodeHours(), at_most=9)
+    limits = replace(GOAL, constraints=(bound, budget))
+    session = Session(SPACE, limits, clock=lambda: 0.0)
+    session.ask("t")
+    session.tell("t", Report(1.0, 1.0, 5.0, others=(("latency", 30.0),)))
+    written(tmp_path, session, header_row(limits, "node-hours", SPACE))
+    own = Journal(tmp_path / "raycosttune" / "trials" / "t.jsonl")
+    report = Report(2.0, None, 5.0)
+    own.append(run_header_row("t"), run_report_row("t", report, {"accuracy": 1, "latency": 10}))
+    sweep = read_sweep(tmp_path)
+    assert sweep.goal.constraints == (bound,)
+    plan = sweep.plan()
+    assert isinstance(plan, Plan)
+    assert plan.epochs == 2
+    loose = sweep.plan(goal=replace(sweep.goal, constraints=()))
+    assert isinstance(loose, Plan)
+    assert loose.epochs == 1
 
 
 def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler, IterableDataset, TensorDataset
 
 from raycosttune.core.share import InvalidShareError
 from raycosttune.errors import InvalidLoaderError
 from raycosttune.train.data import prepare_data_loader
 from raycosttune.train.loader import moved
+from tests.train.fakes import FakeExchange
 
 DATA = TensorDataset(torch.arange(10.0))
 
@@ -41,6 +42,8 @@ class Stream(IterableDataset[int]):
         (DATA, {"accumulate": 0}, "accumulate must be"),
         (DATA, {"batch_sampler": [[1]]}, "batch_sampler can't be passed on"),
         (DATA, {"sampler": iter([1])}, "sampler must have a length"),
+        (DATA, {"sampler": DistributedSampler(DATA, 2, 0)}, "got a DistributedSampler"),
+        (DATA, {"batch_size": 11, "drop_last": True}, "got 10 samples for a batch of 11"),
         (Stream(), {"accumulate": 2}, "need a data set with a length"),
         (Stream(), {"sampler": [1]}, "need a data set with a length"),
     ],
@@ -48,6 +51,18 @@ class Stream(IterableDataset[int]):
 def test_what_can_not_be_shared_is_refused(dataset: Any, options: Any, words: str) -> None:
     with pytest.raises(InvalidLoaderError, match=words):
         prepare_data_loader(dataset, **{"batch_size": 4, **options})
+
+
+@pytest.mark.parametrize(
+    ("other", "words"), [([9, 4, 0], r"samples \[10, 9\]"), ([10, 4, 1], r"seed \[0, 1\]")]
+)
+def test_loaders_that_differ_between_workers_are_refused(
+    monkeypatch: pytest.MonkeyPatch, other: list[float], words: str
+) -> None:
+    exchange = FakeExchange(others=[[*other, 1.0, 0.0, 1.0, 0.0]])
+    monkeypatch.setattr("raycosttune.train.data.exchange", lambda: exchange)
+    with pytest.raises(InvalidLoaderError, match=words):
+        prepare_data_loader(DATA, batch_size=4)
 
 
 def test_a_loader_is_prepared_once() -> None:

@@ -45,6 +45,24 @@ def test_batches_that_were_cut_on_the_way_are_refused() -> None:
         model(torch.cat([batch, batch]))
 
 
+class Masked(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 1)
+
+    def forward(self, mask: torch.Tensor, inputs: torch.Tensor) -> Any:
+        return self.inner(inputs) * mask
+
+
+def test_tensors_beside_the_batch_have_any_length() -> None:
+    loader = prepare_data_loader(TensorDataset(torch.ones(8, 2)), batch_size=4)
+    model = prepare_model(Masked())
+    for (batch,) in loader:
+        model(torch.ones(1, 1), batch)
+        with pytest.raises(InvalidModelError, match=r"got a tensor of shape \(1, 1\)"):
+            model(torch.ones(1, 1), batch[:2])
+
+
 class Wrapped:
     def __init__(self, loss: torch.Tensor) -> None:
         self.loss = loss

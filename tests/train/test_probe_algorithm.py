@@ -1,7 +1,14 @@
 import pytest
 
+from raycosttune.advise import Memory, MemoryLine
+from raycosttune.errors import InvalidAdviceError
 from raycosttune.train import probe_algorithm
-from raycosttune.train.probe_algorithm import compare_plans, measure_layers, probe_algorithms
+from raycosttune.train.probe_algorithm import (
+    compare_plans,
+    measure_layers,
+    probe_algorithms,
+    probe_batch,
+)
 from tests.train.probe_here import call_here
 
 TARGET = "tests.train.probe_jobs:small"
@@ -38,3 +45,14 @@ def test_the_choice_has_an_algorithm_for_each_layer(monkeypatch: pytest.MonkeyPa
     assert probe.ratio <= 1
     own = set(probe.choice.algorithms.values()) == {"default"}
     assert own == (probe.ratio == 1)
+
+
+def test_batch_and_algorithms_are_chosen_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_algorithm, "run_children", call_here)
+    line = MemoryLine(fixed_bytes=1e9, sample_bytes=1e8)
+    found = probe_batch(TARGET, (2, 8, 64), Memory(line, 2e9, 9), repeats=1)
+    assert found.batch_size in (2, 8)
+    assert found.choice.algorithms.keys() == {"0", "2", "4"}
+    assert found.samples_per_second == found.batch_size / found.choice.seconds
+    with pytest.raises(InvalidAdviceError, match=r"hold one of the batches \[64\]"):
+        probe_batch(TARGET, (64,), Memory(line, 2e9, 9), repeats=1)

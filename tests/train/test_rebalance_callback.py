@@ -1,5 +1,6 @@
 import logging
 import pickle
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -8,18 +9,21 @@ import pytest
 import ray
 import torch
 from ray.train.v2._internal.execution import train_fn_utils
+from torch.utils.data import TensorDataset
 
 from raycosttune.core.cost import NodeHours
 from raycosttune.core.rebalance import DBS, Balance, Equal, Sample, WorkerLog
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidRebalanceError
 from raycosttune.train import keys, received, worker_report
+from raycosttune.train import settings as settings_module
 from raycosttune.train.current import CURRENT, Current
+from raycosttune.train.data import prepare_data_loader
 from raycosttune.train.rebalance_callback import RebalanceCallback, _failed, measuring
 from raycosttune.train.rebalancer import Rebalancer
 from raycosttune.train.settings import Settings, install, installed, rebalance
 from tests.train.fakes import FakeExchange
-from tests.train.test_rebalancer import adjusted
+from tests.train.test_rebalancer import Wrong, adjusted
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +43,7 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     [
         ({"policy": 3}, "policy must have a method plan"),
         ({"policy": "dbs"}, "got 'dbs'"),
+        ({"policy": DBS}, "got <class"),
         ({"every_steps": 0}, "every_steps must be"),
         ({"plan": "driver"}, 'must be "workers" or "controller"'),
         ({"cost": 3.0}, "cost must have a unit"),
@@ -92,11 +97,30 @@ def test_it_installs_its_policy_on_the_workers() -> None:
 def test_seconds_of_earlier_starts_are_paid_too() -> None:
     callback = RebalanceCallback()
     started(callback, "a")
-    callback._requested_at = 0.0  # 1970
+    callback._held_since -= 1e9
     callback.before_worker_group_shutdown(None)
     callback.before_worker_group_shutdown(None)
     started(callback, "a")
-    assert installed().paid_seconds > 1e9
+    assert installed().paid_seconds >= 1e9
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0])
+def test_a_clock_that_is_set_in_mid_run_changes_no_cost(
+    monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(
+        train_fn_utils.DistributedTrainFnUtils, "report", lambda *given, **_: told.append(given[1])
+    )
+    callback = RebalanceCallback(cost=NodeHours())
+    started(callback, "a", "b")
+    CURRENT.rebalancer = adjusted()
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + jump)
+    train_fn_utils.get_train_fn_utils().report({"loss": 1.0})
+    callback.before_worker_group_shutdown(None)
+    assert 0 <= told[0][keys.COST] * 3600 < 60
+    assert 0 <= callback._paid_seconds < 60
 
 
 def test_reports_carry_what_was_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -203,6 +227,57 @@ def test_a_hook_that_fails_never_ends_the_run(
         callback.after_worker_group_poll_status(SimpleNamespace(errors={0: MemoryError()}))
     assert callback.before_init_train_context([None]) == {}
     assert len(caplog.records) == 2
+    callback.after_report(None, [])
+    callback.after_worker_group_poll_status(None)
+    assert len(caplog.records) == 4
+
+
+def test_a_worker_that_died_before_it_was_asked_ends_no_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    callback = RebalanceCallback(plan="controller")
+    started(callback, "a")
+
+    def dead(*_: object) -> None:
+        raise ray.exceptions.RayActorError
+
+    monkeypatch.setattr(FakeWorker, "execute_async", dead)
+    callback.after_report(None, [{keys.SHARES: [6]}])
+    callback.after_worker_group_poll_status(SimpleNamespace(errors={0: MemoryError()}))
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("plan", [None, (6, 7), "many", 12])
+def test_what_the_controller_plans_wrongly_leaves_the_shares(
+    monkeypatch: pytest.MonkeyPatch, plan: Any
+) -> None:
+    monkeypatch.setattr(ray, "get", lambda ref, **_: ref)
+    callback = RebalanceCallback(Wrong(plan), plan="controller")
+    started(callback, "a", "b")
+    CURRENT.rebalancer = adjusted(installed().policy)
+    callback.after_report(None, [{keys.SHARES: [6, 6]}])
+    assert adjusted(installed().policy).plan.latest == (6, 6)
+
+
+def test_a_loop_with_nothing_to_balance_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(settings_module, "_is_warned", False)
+    monkeypatch.setattr(
+        train_fn_utils.DistributedTrainFnUtils, "report", lambda *given, **_: given[1]
+    )
+    loader = prepare_data_loader(TensorDataset(torch.ones(3, 2)), batch_size=3)
+    started(RebalanceCallback(Equal()), "a")
+    train_fn_utils.get_train_fn_utils().report({})
+    monkeypatch.setenv("RANK", "1")
+    install(Settings(Balance()))
+    train_fn_utils.get_train_fn_utils().report({})
+    assert not caplog.records
+    monkeypatch.setenv("RANK", "0")
+    assert len(list(loader)) == 1
+    train_fn_utils.get_train_fn_utils().report({})
+    assert "no model of raycosttune.train.prepare_model" in caplog.text
+    assert len(caplog.records) == 1
 
 
 def test_a_run_without_the_callback_is_measured_with_equal_shares() -> None:
@@ -212,6 +287,9 @@ def test_a_run_without_the_callback_is_measured_with_equal_shares() -> None:
 
 
 def test_without_ray_a_call_turns_it_on_and_off() -> None:
+    for options in ({"policy": 3}, {"every_steps": 0}):
+        with pytest.raises(InvalidRebalanceError):
+            rebalance(**options)  # type: ignore[arg-type]
     restore = rebalance(every_steps=3)
     assert (installed().policy, installed().every_steps) == (Balance(), 3)
     restore()

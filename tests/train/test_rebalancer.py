@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from raycosttune.core.noise_scale import NoiseTerms
-from raycosttune.core.rebalance import DBS, WorkerLog
+from raycosttune.core.rebalance import DBS, Balance, WorkerLog
 from raycosttune.core.share import InvalidShareError
 from raycosttune.train.rebalancer import Measured, Rebalancer, SharePlan
 from raycosttune.train.step import Timing
@@ -91,6 +93,32 @@ def test_shares_that_are_no_split_of_the_batch_are_not_taken(
     with caplog.at_level(logging.ERROR):
         assert adjusted(Wrong(shares)).plan.latest == (6, 6)
     assert "they stay" in caplog.text
+
+
+@pytest.mark.parametrize("shares", [np.array([4, 8]), torch.tensor([4, 8]), iter([4, 8])])
+def test_whole_shares_of_any_kind_are_taken(shares: Any) -> None:
+    assert adjusted(Wrong(shares)).plan.latest == (4, 8)
+
+
+def test_a_policy_that_takes_long_is_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rebalancer = adjusted()
+    moments = iter(range(0, 100, 4))
+    monkeypatch.setattr("time.perf_counter", lambda: next(moments))
+    for _ in range(2):
+        rebalancer.adjust(timing(6, 1.0), NONE, 5)
+    assert [record.getMessage()[:19] for record in caplog.records] == ["the policy took 4.0"]
+
+
+@pytest.mark.parametrize("seconds", [math.nan, math.inf, 0.0, -1.0])
+def test_a_time_that_is_none_leaves_the_shares(seconds: float) -> None:
+    exchange = FakeExchange(others=[told(timing(6, seconds), 7)])
+    for policy in (DBS(), Balance()):
+        rebalancer = Rebalancer(12, exchange, policy)
+        rebalancer.adjust(timing(6, seconds), NONE, 5)
+        assert rebalancer.plan.latest == (6, 6)
+        json.dumps(rebalancer.state())
 
 
 def test_a_batch_that_fits_nowhere_ends_the_run_on_every_worker() -> None:

@@ -14,7 +14,7 @@ from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTune, session_of, write_run
 
-QUESTIONS = ("plan", "estimate", "explain")
+QUESTIONS = ("plan", "estimate", "explain", "pareto")
 
 
 def tuner_of(

@@ -1,5 +1,6 @@
 """Sweeps on a real local Ray, as small as they get."""
 
+import importlib
 import logging
 import os
 import subprocess
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 import ray
-from ray import tune
+from ray import cloudpickle, tune
+from ray.train.torch import TorchConfig
 
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
@@ -209,6 +211,54 @@ def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Pa
     assert record.ended.cause is EndCause.REACHED
     assert record.reports[0].startup_seconds > 0
     assert all(0.2 <= report.training_seconds < 60 for report in record.reports)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_a_collective_that_hangs_ends_its_trial_after_the_timeout_and_the_workers_are_free(
+    tmp_path: Path,
+) -> None:
+    def loop(_: dict[str, Any]) -> None:
+        import ray.train  # noqa: PLC0415 - the loop runs in another process
+        import torch  # noqa: PLC0415 - as above
+
+        ray.train.report({"accuracy": 0.1, "epoch": 1})
+        if ray.train.get_context().get_world_rank() == 0:
+            torch.distributed.barrier()
+        time.sleep(600)  # the other worker never comes
+
+    search = make_search(Goal(metric="accuracy", mode="max", target=0.5))
+    tune.run(
+        torch_trainable(loop, torch_config=TorchConfig(timeout_s=8)),
+        config={"num_workers": 2, "batch_size": 64},
+        search_alg=search,
+        scheduler=CostAwareScheduler(),
+        num_samples=1,
+        storage_path=str(tmp_path),
+        verbose=0,
+        raise_on_failed_trial=False,
+    )
+    (record,) = search.session.records.values()
+    assert [report.epoch for report in record.reports] == [1.0]
+    assert record.ended is not None
+    assert record.ended.cause is EndCause.FAILED
+    assert 8 <= record.ended.seconds < 200
+    wait_for_two_workers()
+
+
+@pytest.mark.usefixtures("_ray_of_two_workers")
+def test_mixed_sizes_with_groups_that_tune_does_not_see_all_get_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each trial takes a placement group of its own, and some are stopped and leave theirs."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    admission = importlib.import_module("admission")
+    cloudpickle.register_pickle_by_value(admission)  # the workers don't have that folder
+    figures = admission.run(trials=5, seed=1, cpus=2)
+    assert figures["asked"] == figures["ended"] == 5
+    assert {1, 2} == set(figures["sizes"])
+    assert figures["most_promised"] == 2
+    assert figures["groups_left"] == 0
 
 
 @pytest.mark.usefixtures("_ray_of_two_workers")
