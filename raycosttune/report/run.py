@@ -22,7 +22,7 @@ from raycosttune.core.space import Space
 from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report.times import Times
 from raycosttune.results.journal import read_journal
-from raycosttune.results.past_sweep import COSTS, PastSweep, read_sweep
+from raycosttune.results.past_sweep import COSTS, PastSweep, past_of, read_rows
 from raycosttune.results.replay import read_run_profile
 from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row, read_profiled
 
@@ -68,8 +68,8 @@ def read_run(
         InvalidGoalError: If its goal breaks a rule.
         InvalidCostError: If the cost metric can't be told from its unit, or fails.
     """
-    past = read_sweep(Path(path).expanduser())
-    rows, folder = read_journal(past.path), past.path.parent
+    journal, rows = read_rows(Path(path).expanduser())
+    past, folder = past_of(journal, rows), journal.parent
     times, why = Times.of(rows), _why(rows)
     goal = replace(past.goal, **changes or {})
     session = _session(
