@@ -24,7 +24,7 @@ from raycosttune.errors import (
 )
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import merge_rows, read_run_reports
-from raycosttune.results.rows import read_header, read_header_rate, read_header_space
+from raycosttune.results.rows import Row, read_header, read_header_rate, read_header_space
 
 ANY = Space((1,), (1,))
 COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
@@ -167,17 +167,33 @@ def read_sweep(path: Path | str) -> PastSweep:
     Raises:
         InvalidStateError: If there is no journal, or it can't be read.
     """
+    return past_of(*read_rows(path))
+
+
+def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
+    """Returns the journal of a sweep and its rows; raises as `read_sweep` does."""
     journal = journal_of(path)
     if not journal.is_file():
-        msg = f"an earlier sweep must have a journal, found none @ {journal}"
+        msg = (
+            f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
+            "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
+        )
         raise InvalidStateError(msg)
     try:
-        rows = read_journal(journal)
+        return journal, read_journal(journal)
+    except (OSError, InvalidStateError) as error:
+        msg = f"the journal {journal} can't be read: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
+    """Makes a sweep of its journal's rows; raises as `read_sweep` does."""
+    try:
         header = next((row for row in rows if row["row"] == "header"), {})
         goal, unit = read_header(header)
         space, rate = read_header_space(header), read_header_rate(header)
         told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
-    except (OSError, InvalidGoalError, InvalidStateError) as error:
+    except (InvalidGoalError, InvalidStateError) as error:
         msg = f"the journal {journal} can't be read: {error}"
         raise InvalidStateError(msg) from error
     merge_rows(told, rows)
