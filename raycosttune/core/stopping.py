@@ -1,6 +1,7 @@
 """Whether a running trial goes on."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -44,7 +45,7 @@ def decide(
     is_known = present(record, known.space) in known.cells
     if planner is not None and is_known:
         return planner.next_step(record, goes)
-    stop = _deadline(known, record, goes) or _worth(known, record)
+    stop = _deadline(known, record, goes) or _budget(known, record, goes) or _worth(known, record)
     if stop is None and forecast is not None and is_known:
         return _guard(known, record, goes, forecast) or Continue()
     return stop or Continue()
@@ -102,22 +103,34 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
 
 
 def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
-    limit, budgets = known.goal.deadline_seconds, known.goal.budgets
-    if limit is None and not budgets:
+    limit = known.goal.deadline_seconds
+    if limit is None or _least_seconds(known, record, goes) <= limit:
         return None
-    batch = record.allocation.batch_size
-    may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
-    may = may or [record.allocation]
-    ahead = min(map(known.time.least, may)) * _epochs_left(known, record)
-    seconds = record.run_seconds + ahead
-    if limit is not None and seconds > limit:
-        why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
-        return Stop(StopCause.DEADLINE, why)
-    for budget in budgets:
-        if checked_cost(budget.cost, min(may), seconds) > budget.at_most:
+    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+    return Stop(StopCause.DEADLINE, why)
+
+
+def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
+    """Stops a run that can't reach the target for what it may cost in other units."""
+    for budget in known.goal.budgets:
+        seconds, least = _least_seconds(known, record, goes), min(_open(known, record, goes))
+        if checked_cost(budget.cost, least, seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
+
+
+def _open(known: Knowledge, record: TrialRecord, goes: Going) -> Sequence[Allocation]:
+    """Lists the cells in which a run may go on."""
+    batch = record.allocation.batch_size
+    may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
+    return may or [record.allocation]
+
+
+def _least_seconds(known: Knowledge, record: TrialRecord, goes: Going) -> float:
+    """Bounds the time of the whole run to the target from below."""
+    ahead = min(map(known.time.least, _open(known, record, goes))) * _epochs_left(known, record)
+    return record.run_seconds + ahead
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
@@ -138,7 +151,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     if alike is not None and is_known:
         return Stop(StopCause.COST, _is_known(alike.in_time[cell][1]))
     price = known.cost_of(cell, known.time.predict(cell).mid * left)
-    saving = known.remaining_runs * (incumbent.cost.mid - best)
+    saving = known.remaining_runs * (known.cost_to_beat(incumbent) - best)
     if saving > price:
         return None
     return Stop(StopCause.COST, _why(known, incumbent, best))
@@ -154,7 +167,8 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     _, most = known.time.bounds(cell)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
-    saving = known.remaining_runs * (known.plans.least_cost() - best)
+    rival = known.goal.rival_cost or math.inf
+    saving = known.remaining_runs * (min(known.plans.least_cost(), rival) - best)
     return saving > known.cost_of(cell, most * left)
 
 
@@ -186,7 +200,7 @@ def _is_known(other: Digest) -> str:
 def _why(known: Knowledge, incumbent: Incumbent, best: float) -> str:
     if math.isinf(best):
         return "can't reach the target by the deadline on any number of workers"
-    least, done = told_apart(best, incumbent.cost.mid)
+    least, done = told_apart(best, known.cost_to_beat(incumbent))
     return (
         f"needs at least {least} {known.cost.unit} where {done} are known to do: finishing it "
         "costs more than it can save"

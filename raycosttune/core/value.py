@@ -16,6 +16,8 @@ def read_number(value: object) -> float | None:
 
     Whatever `float` takes is a number here, such as a tensor of one element.
     """
+    if type(value) is float:  # the usual case, of which a journal holds millions
+        return value if math.isfinite(value) else None
     if isinstance(value, (bool, str, bytes)) or value is None:
         return None
     try:
@@ -27,7 +29,7 @@ def read_number(value: object) -> float | None:
 
 def read_real(value: object) -> float | None:
     """Returns a finite float where the value is a number by type, NumPy's included."""
-    return read_number(value) if isinstance(value, Real) else None
+    return read_number(value) if isinstance(value, (float, Real)) else None
 
 
 def read_amount(value: object) -> float | None:

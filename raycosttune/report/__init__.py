@@ -10,7 +10,7 @@ plot_cost_against_time(read_sweep("~/ray_results/NAME")).show()
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from raycosttune.report.read import read_sweep
+from raycosttune.report.read import read_sweep, sweep_of
 from raycosttune.report.view import View, to_data
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ __all__ = [
     "plot_workers",
     "read_sweep",
     "render_page",
+    "sweep_of",
     "to_data",
     "write_page",
 ]

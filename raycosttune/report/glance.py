@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raycosttune.core.explain import FOUND, next_step
@@ -82,6 +83,7 @@ class Glance:
         nothing: Why there is no plan.
         running: The trials that run.
         profiles: Profiles that run.
+        last: The trial started last that has ended, and why it did, empty before the first.
         ahead: What comes next, or why nothing does, a sentence.
         to_come: What is likely still to come, empty where it isn't worked out.
     """
@@ -98,6 +100,7 @@ class Glance:
     nothing: str
     running: tuple[Running, ...]
     profiles: int
+    last: str
     ahead: str
     to_come: str = ""
 
@@ -131,6 +134,7 @@ def glance_of(session: Session, *, name: str = "", to_come: str = "") -> Glance:
         nothing=plan.reason if isinstance(plan, NoPlan) else "",
         running=tuple(_running(session, known, record) for record in session.live),
         profiles=len(session.live_profiles),
+        last=_last(known.records),
         ahead=next_step(known, session.ahead),
         to_come=to_come,
     )
@@ -149,6 +153,15 @@ def to_come(session: Session) -> str:
         return f"{likely} for what runs"
     trials = counted(estimate.trials.low, "trial") if few == many else f"{few} to {many} trials"
     return f"{trials}, {likely}"
+
+
+def _last(records: Sequence[TrialRecord]) -> str:
+    record = next((record for record in reversed(records) if record.ended is not None), None)
+    if record is None or record.ended is None:
+        return ""
+    cell, end = record.allocation, record.ended
+    why = f"{end.cause.value.replace('_', ' ')}: {end.reason}" if end.reason else end.cause.value
+    return f"{described(cell.workers, cell.batch_size, record.recipe)}: {why}"
 
 
 def _best(session: Session, plan: Plan) -> Best:

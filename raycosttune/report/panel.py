@@ -46,6 +46,8 @@ def _rows(glance: Glance) -> Iterator[tuple[str, RenderableType]]:
         yield "", Text(f"and {more} more", "dim")
     if glance.profiles:
         yield "runs", Text(counted(glance.profiles, "profile") + " of step time")
+    if glance.last:
+        yield "last", Text(plain(glance.last))
     name, _, rest = glance.ahead.partition(": ")
     yield name, Text(plain(rest))
     if glance.to_come:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.plan import Plan
+from raycosttune.core.session import Session
 from raycosttune.report.build import view_of
-from raycosttune.report.run import Run, read_run, run_rows
+from raycosttune.report.run import Run, read_run, run_rows, times_of
 from raycosttune.report.view import Status, View, Workers
+from raycosttune.results.replay import why_started
 from raycosttune.results.rows import Row
 
 WATCHED = 50  # trials whose workers are shown
@@ -30,6 +32,17 @@ def read_sweep(path: Path | str, cost: CostMetric | None = None) -> View:
         InvalidCostError: If the cost metric can't be told from its unit, or fails.
     """
     return view_of_run(read_run(path, cost))
+
+
+def sweep_of(session: Session, name: str = "") -> View:
+    """Looks at a sweep in this process: `sweep_of(search.session)`.
+
+    Args:
+        session: The session of a search, or of a simulation.
+        name: Name of the run.
+    """
+    why = {trial_id: why_started(session, trial_id) for trial_id in session.records}
+    return view_of(session, times_of(session.records.values()), name=name, why=why)
 
 
 def view_of_run(run: Run) -> View:

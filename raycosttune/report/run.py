@@ -22,9 +22,9 @@ from raycosttune.core.space import Space
 from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report.times import Times
 from raycosttune.results.journal import read_journal
-from raycosttune.results.past_sweep import COSTS, PastSweep, read_sweep
+from raycosttune.results.past_sweep import COSTS, PastSweep, past_of, read_rows
 from raycosttune.results.replay import read_run_profile
-from raycosttune.results.rows import Row, asked_row, observation_row, read_profiled
+from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row, read_profiled
 
 logger = logging.getLogger(__name__)
 QUIET_SECONDS = 600.0  # without a row for so long, and
@@ -68,8 +68,8 @@ def read_run(
         InvalidGoalError: If its goal breaks a rule.
         InvalidCostError: If the cost metric can't be told from its unit, or fails.
     """
-    past = read_sweep(Path(path).expanduser())
-    rows, folder = read_journal(past.path), past.path.parent
+    journal, rows = read_rows(Path(path).expanduser())
+    past, folder = past_of(journal, rows), journal.parent
     times, why = Times.of(rows), _why(rows)
     goal = replace(past.goal, **changes or {})
     session = _session(
@@ -93,14 +93,21 @@ def run_of(
     name: str, records: Iterable[TrialRecord], goal: Goal, cost: CostMetric, space: Space
 ) -> Run:
     """Makes a run of trial records over the cells of a space."""
-    records, rows = tuple(records), list[Row]()
+    records = tuple(records)
+    times = times_of(records)
+    return Run(name, _session(records, (), {}, times, goal=goal, cost=cost, space=space), times)
+
+
+def times_of(records: Iterable[TrialRecord]) -> Times:
+    """Pieces together when things happened from when trials started and what they paid for."""
+    rows: list[Row] = []
     for record in records:
-        rows.append(asked_row(record))
+        started = {} if record.started is None else {ELAPSED: record.started}
+        rows.append({**asked_row(record), **started})
         rows += [observation_row(record.trial_id, report) for report in record.reports]
         if record.ended is not None:
             rows.append(observation_row(record.trial_id, record.ended))
-    times = Times.of(rows)
-    return Run(name, _session(records, (), {}, times, goal=goal, cost=cost, space=space), times)
+    return Times.of(rows)
 
 
 def run_rows(folder: Path, trial_id: str) -> list[Row]:

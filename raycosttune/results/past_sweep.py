@@ -24,7 +24,7 @@ from raycosttune.errors import (
 )
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import merge_rows, read_run_reports
-from raycosttune.results.rows import read_header, read_header_rate, read_header_space
+from raycosttune.results.rows import Row, read_header, read_header_rate, read_header_space
 
 ANY = Space((1,), (1,))
 COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
@@ -41,6 +41,7 @@ class PastSweep:
         space: What it might choose; of an older journal, what it tried.
         learning_rate: How the learning rate followed the batch, if it did.
         samples: Samples of the job that it is used for over those of its own; see `scaled`.
+        is_elsewhere: Whether that job runs on other machines; see `on_other_machines`.
         records: Its trials.
         profiles: Its profiles.
     """
@@ -51,6 +52,7 @@ class PastSweep:
     space: Space
     learning_rate: LearningRate | None
     samples: float = 1.0
+    is_elsewhere: bool = False
     records: tuple[TrialRecord, ...] = field(default=(), repr=False)
     profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
 
@@ -114,6 +116,13 @@ class PastSweep:
             raise InvalidStateError(msg)
         return replace(self, samples=self.samples * number)
 
+    def on_other_machines(self) -> "PastSweep":
+        """Returns what the sweep says of the same job on machines of another type.
+
+        The epochs to the target carry over, as the same batches are trained; no time does.
+        """
+        return replace(self, is_elsewhere=True)
+
     def prior(self, goal: Goal) -> Prior:
         """Returns what it says for a sweep with this goal.
 
@@ -128,7 +137,7 @@ class PastSweep:
             replace(record, trial_id=f"{name}/{record.trial_id}", ended=record.ended or broken_off)
             for record in self.records
         )
-        return Prior(records, self.profiles, self.samples)
+        return Prior(records, self.profiles, self.samples, self.is_elsewhere)
 
     @property
     def name(self) -> str:
@@ -158,17 +167,33 @@ def read_sweep(path: Path | str) -> PastSweep:
     Raises:
         InvalidStateError: If there is no journal, or it can't be read.
     """
+    return past_of(*read_rows(path))
+
+
+def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
+    """Returns the journal of a sweep and its rows; raises as `read_sweep` does."""
     journal = journal_of(path)
     if not journal.is_file():
-        msg = f"an earlier sweep must have a journal, found none @ {journal}"
+        msg = (
+            f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
+            "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
+        )
         raise InvalidStateError(msg)
     try:
-        rows = read_journal(journal)
+        return journal, read_journal(journal)
+    except (OSError, InvalidStateError) as error:
+        msg = f"the journal {journal} can't be read: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
+    """Makes a sweep of its journal's rows; raises as `read_sweep` does."""
+    try:
         header = next((row for row in rows if row["row"] == "header"), {})
         goal, unit = read_header(header)
         space, rate = read_header_space(header), read_header_rate(header)
         told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
-    except (OSError, InvalidGoalError, InvalidStateError) as error:
+    except (InvalidGoalError, InvalidStateError) as error:
         msg = f"the journal {journal} can't be read: {error}"
         raise InvalidStateError(msg) from error
     merge_rows(told, rows)

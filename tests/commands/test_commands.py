@@ -118,7 +118,7 @@ def test_a_folder_without_a_journal_is_a_usage_error(tmp_path: Path) -> None:
     for command in ("plan", "explain", "report"):
         result = call(command, tmp_path)
         assert result.exit_code == 2
-        assert "must hold a journal" in result.output
+        assert "must have a journal" in result.output
 
 
 def test_a_terminal_is_sent_no_command(tmp_path: Path) -> None:

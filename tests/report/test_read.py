@@ -12,7 +12,7 @@ from raycosttune.report import read_sweep, to_data
 from raycosttune.report.view import Status
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import header_row
-from tests.report.sweeps import GOAL, KINDS, broken_off, empty, finished, running
+from tests.report.sweeps import GOAL, KINDS, SPACE, broken_off, empty, finished, running
 
 
 def test_a_finished_sweep_shows_its_plan_and_every_trial(tmp_path: Path) -> None:
@@ -129,15 +129,15 @@ def test_an_older_journal_shows_the_cells_that_it_tried(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidStateError, match=r"must hold a journal, found none @ .*Name the"):
+    with pytest.raises(InvalidStateError, match=r"must have a journal, found none @ .*Name the"):
         read_sweep(tmp_path)
     (tmp_path / "journal.jsonl").write_text("")
-    with pytest.raises(InvalidStateError, match="must open with a header"):
+    with pytest.raises(InvalidStateError, match="must hold a goal with a target"):
         read_sweep(tmp_path / "journal.jsonl")
 
 
 def test_a_cost_of_the_user_s_own_must_be_given(tmp_path: Path) -> None:
-    Journal(tmp_path / "raycosttune" / "journal.jsonl").append(header_row(GOAL, "EUR"))
+    Journal(tmp_path / "raycosttune" / "journal.jsonl").append(header_row(GOAL, "EUR", SPACE))
     with pytest.raises(InvalidCostError, match=r"was scored in EUR.*--cost module:Name"):
         read_sweep(tmp_path)
     assert read_sweep(tmp_path, NodeHours()).unit == "node-hours"
@@ -153,5 +153,7 @@ def test_damaged_rows_are_left_out(tmp_path: Path) -> None:
 
 def test_a_goal_to_fall_to_is_read(tmp_path: Path) -> None:
     goal = replace(GOAL, metric="loss", mode="min", target=0.1)
-    Journal(tmp_path / "raycosttune" / "journal.jsonl").append(header_row(goal, "node-hours"))
+    Journal(tmp_path / "raycosttune" / "journal.jsonl").append(
+        header_row(goal, "node-hours", SPACE)
+    )
     assert read_sweep(tmp_path).goal == Goal(**vars(goal))

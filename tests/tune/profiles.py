@@ -16,7 +16,11 @@ from raycosttune.tune.resources import DriverResources
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import FakeTrial, FakeTune, journal, session_of
 
-SPACE = {"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([32, 64, 128]), "seed": 1}
+SPACE = {
+    "num_workers": tune.choice([1, 2]),
+    "batch_size": tune.choice([32, 64, 128, 256, 512]),
+    "seed": 1,
+}
 GOAL = Goal(metric="accuracy", mode="max", target=0.9, planned_runs=1000)
 
 
