@@ -1,6 +1,5 @@
 """A view of a session."""
 
-import math
 from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
@@ -24,6 +23,7 @@ from raycosttune.report.view import (
     Held,
     Need,
     Planned,
+    Profiled,
     Status,
     Trial,
     View,
@@ -72,10 +72,22 @@ def view_of(
         needs=tuple(_needs(known)),
         choices=tuple(_choices(known, among)),
         assumptions=tuple(Assumption(a.name, a.slack, a.breaks) for a in audit(known)),
-        notes=(next_step(known, session.ahead), *limits(known, plan, among)),
-        profiles=tuple(profile_line(known, record) for record in known.profiles),
-        profile_cost=math.fsum(paid_for(p, session.cost) for p in session.profiles.values()),
+        notes=(ahead_of(session, times), *limits(known, plan, among)),
+        profiles=tuple(
+            Profiled(
+                profile_line(known, record),
+                paid_for(record, session.cost),
+                tuple(times.held.get(record.trial_id, ())),
+            )
+            for record in session.profiles.values()
+        ),
     )
+
+
+def ahead_of(session: Session, times: Times) -> str:
+    """Says which run comes next, or why none does: as the search itself has said, if it has."""
+    is_over = times.over and not session.live and not session.live_profiles
+    return f"ended: {times.over}" if is_over else next_step(session.known, session.ahead)
 
 
 def _status(session: Session, times: Times) -> tuple[Status, str]:
