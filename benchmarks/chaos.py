@@ -3,7 +3,7 @@
 Each round runs a sweep of short trials on a cluster of real processes, kills one kind of them at
 random moments, and lets the sweep go on: Tune starts dead trials again, and a dead driver is
 started again with `Tuner.restore`. A dead head takes the cluster along, and a new one is started.
-Every third round runs Ray Train, the others plain functions. Checked in every round, by the
+Every fourth round runs Ray Train, the others plain functions. Checked in every round, by the
 journal and by a log that the trials write themselves:
 
 * no trial that was asked for is lost, once Tune has made its first snapshot: each has an end in
@@ -16,9 +16,10 @@ journal and by a log that the trials write themselves:
 
 import argparse
 import json
+import os
 import random
-import signal
 import sys
+import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -43,7 +44,9 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="move the folders of bad rounds here")
     arguments = parser.parse_args()
     adopt_orphans()
-    figures = run_rounds(arguments)
+    with tempfile.TemporaryDirectory(prefix="chaos-ray-", ignore_cleanup_errors=True) as folder:
+        os.environ["RAY_TMPDIR"] = folder  # else a bare ray.init() elsewhere joins this cluster
+        figures = run_rounds(arguments)
     print(json.dumps({key: value for key, value in figures.items() if key != "each"}, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
@@ -56,13 +59,12 @@ def run_rounds(arguments: argparse.Namespace) -> dict[str, Any]:
     begun, rounds, outlived = time.monotonic(), [], {}
     rng = random.Random(arguments.seed)  # noqa: S311 - not for secrets
     cluster = ChaosCluster(rng)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # in place of Ray's
     try:
         for number in range(arguments.rounds):
             if time.monotonic() - begun > arguments.seconds:
                 break
             kind = arguments.kinds[number % len(arguments.kinds)]
-            one = Round(number, kind, is_train=number % 3 == 2)
+            one = Round(number, kind, is_train=number % 4 == 2)
             with Chaos(one, cluster, rng) as chaos:
                 chaos.run(arguments.keep)
                 cluster = chaos.cluster

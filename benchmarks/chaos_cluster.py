@@ -44,6 +44,7 @@ class ChaosCluster:
         )
         for _ in range(WORKER_NODES):
             self.add_node()
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # in place of Ray's
 
     @property
     def address(self) -> str:

@@ -19,7 +19,7 @@ from raycosttune.core.observation import TrialRecord
 
 DRIVER = Path(__file__).with_name("chaos_sweep.py")
 KILLS = {"driver": 3, "worker": 3, "node": 2, "head": 1}
-GIVE_UP_SECONDS = 150.0
+GIVE_UP_SECONDS = 300.0
 MOST_RESTARTS = 10
 LONGEST_WAIT_SECONDS = 6.0
 EARLY = 0.2  # chance that the first kill may come before the first trial

@@ -3,14 +3,18 @@
 Usage: python examples/custom_cost.py [--smoke] [--storage DIR]
 
 A licence is paid per running job and hour, whatever the job's size: a further worker costs
-little, and time costs much. Takes two sweeps, one for each metric.
+little, and time costs much. Takes two sweeps, one for each metric. What the first of them would
+have chosen by the money of a price sheet takes no trial: its journal says it.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from digits_sweep import arguments, report, start_ray, sweep
 
-from raycosttune import Allocation, WorkerHours
+from raycosttune import Allocation, Dollars, WorkerHours, read_price_sheet, read_sweep
+
+PRICES = Path(__file__).with_name("prices.yaml")
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,19 @@ class Licensed:
         return (self.licence_per_hour + rent) * seconds / 3600
 
 
+def report_money(folder: Path) -> None:
+    """Prints what a finished sweep comes to on machines of a price sheet, on demand and spot."""
+    done, sheet = read_sweep(folder), read_price_sheet(PRICES)
+    on_demand = Dollars(sheet, "small")
+    spot = Dollars(sheet, "small", market="spot", checkpoint_seconds=5, restart_seconds=60)
+    for name, cost in (("on demand", on_demand), ("spot", spot)):
+        print(f"{name}, no trial: {done.plan(cost=cost)}", flush=True)
+
+
 if __name__ == "__main__":
     options = arguments()
     start_ray()
     for cost in (WorkerHours(), Licensed()):
         print(f"scored in {cost.unit}", flush=True)
         report(sweep(cost, options.storage, smoke=options.smoke))
+    report_money(max(options.storage.glob("worker-hours-*")))

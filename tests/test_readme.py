@@ -176,8 +176,9 @@ def test_a_restored_sweep_has_its_plan(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Restored:
-        def __init__(self, path: str, trainable: object) -> None:
+        def __init__(self, path: str, trainable: object, param_space: dict[str, Any]) -> None:
             assert callable(trainable)
+            assert set(param_space) == {"num_workers", "batch_size"}
             self.path = path
             self.is_fitted = False
 

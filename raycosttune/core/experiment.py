@@ -181,7 +181,7 @@ def _paying(
 ) -> list[Experiment]:
     """Returns the runs among some cells that save more than they cost."""
     seconds, costs = outcomes(known, places, recipe)
-    best = incumbent.cost.mid
+    best = known.cost_to_beat(incumbent)
     saved = np.where(known.keeps(places, seconds), np.maximum(best - costs, 0), 0)
     savings = known.remaining_runs * saved.mean(axis=1)
     if recipe is None:

@@ -34,6 +34,8 @@ class Goal:
         tolerance: The search stops when nothing untried can save more than this
             fraction of the best cost.
         constraints: Bounds on other metrics and limits in other units that a run must keep to.
+        rival_cost: What a run costs by a plan that is known already, on other machines say, in
+            the cost metric's unit: what can't be cheaper is not worth a trial.
 
     Raises:
         InvalidGoalError: If a value breaks its rule.
@@ -49,6 +51,7 @@ class Goal:
     max_epochs: int | None = None
     tolerance: float = 0.03
     constraints: tuple[Constraint, ...] = ()
+    rival_cost: float | None = None
 
     def __post_init__(self) -> None:
         """Checks every value and makes NumPy's numbers Python's own."""
@@ -57,7 +60,7 @@ class Goal:
             _refuse("metric", "be the name of a reported metric", self.metric)
         if self.mode is not None and read_text(self.mode) not in MODES:
             _refuse("mode", 'be "max" or "min"', self.mode)
-        for name in ("deadline_seconds", "sweep_deadline_seconds", "sweep_budget"):
+        for name in ("deadline_seconds", "sweep_deadline_seconds", "sweep_budget", "rival_cost"):
             value = getattr(self, name)
             if value is not None:
                 self._take_real(name)

@@ -247,6 +247,11 @@ class Knowledge:
         """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
         return np.zeros_like(seconds) if may_fall(self.cost) else self.costs_of(places, seconds)
 
+    def cost_to_beat(self, incumbent: Incumbent) -> float:
+        """Returns what a run costs by the best plan known, the rival one of the goal included."""
+        rival = self.goal.rival_cost
+        return incumbent.cost.mid if rival is None else min(incumbent.cost.mid, rival)
+
     def affords(self, cell: Allocation, seconds: float) -> bool:
         """Tells whether a run keeps to the budgets, whatever the deadline."""
         paid = ((checked_cost(b.cost, cell, seconds), b.at_most) for b in self.goal.budgets)

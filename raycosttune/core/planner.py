@@ -166,7 +166,8 @@ class Planner:
         """Returns expected saving, price and seconds of going on until it pays no more."""
         batch = outlook.cells[place].batch_size
         costs, _ = outlook.cheapest(batch, stages, caution=0.5)
-        saved = self._known.remaining_runs * np.maximum(incumbent.cost.mid - costs, 0.0)
+        best = self._known.cost_to_beat(incumbent)
+        saved = self._known.remaining_runs * np.maximum(best - costs, 0.0)
         steps = len(stages)
         alive = np.arange(steps, 0, -1) / steps
         seconds = np.cumsum(np.diff(np.concatenate([[epoch], stages])) * alive)

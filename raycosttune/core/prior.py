@@ -1,5 +1,6 @@
 """What an earlier sweep showed, as far as it holds for another one."""
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.epochs import Epochs, Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import resized
-from raycosttune.core.observation import TrialRecord
+from raycosttune.core.observation import EndCause, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.tally import Tally
@@ -22,17 +23,20 @@ class Prior:
     Of the same job they count as if they were this sweep's own, but for what it spends. Where
     the job has more or less data, its epochs take longer or shorter by as much, and a run is
     taken to need between the same steps and the same epochs as before. Then a cell's epoch time
-    counts as one sample, the epochs as an interval, and no run as done.
+    counts as one sample, the epochs as an interval, and no run as done. Of other machines only
+    the epochs count, in full: they depend on the batch and not on who computes it.
 
     Attributes:
         records: The trials; what was still running when the sweep broke off has ended.
         profiles: The profiles.
         samples: Samples of this job over those of the earlier one, positive.
+        is_elsewhere: Whether it ran on other machines than this job's.
     """
 
     records: tuple[TrialRecord, ...]
     profiles: tuple[ProfileRecord, ...] = ()
     samples: float = 1.0
+    is_elsewhere: bool = False
 
     def add_to(self, tally: Tally, space: Space, goal: Goal) -> tuple[Digest, ...]:
         """Adds what the earlier sweep showed at batches that may be chosen now.
@@ -43,24 +47,27 @@ class Prior:
             goal: This sweep's.
 
         Returns:
-            What each trial of the same job says.
+            What each trial says, none where the amount of data differs.
         """
         batches = {cell.batch_size for cell in space.cells}
         told = (record for record in self.records if record.allocation.batch_size in batches)
         digests = tuple(summed_up(record, goal) for record in told)
+        if self.is_elsewhere:
+            digests = tuple(map(_placeless, digests))
+        profiles = () if self.is_elsewhere else self.profiles
         if self.samples == 1:
             for turn, digest in enumerate(digests, -len(digests)):
                 tally.add(digest, turn)
-            for profile in self.profiles:
+            for profile in profiles:
                 tally.add_profile(profile)
             return digests
-        tally.assume(*self._times(digests, space))
+        tally.assume(*self._times(digests, profiles, space))
         for turn, (digest, seen) in enumerate(self._epochs(digests), -len(digests)):
             tally.expect(digest, turn, seen)
         return ()
 
     def _times(
-        self, digests: Sequence[Digest], space: Space
+        self, digests: Sequence[Digest], profiles: Sequence[ProfileRecord], space: Space
     ) -> tuple[dict[Allocation, float], dict[int, float]]:
         """Returns the seconds of an epoch of this job by cell, and start-ups by workers."""
         epochs: dict[Allocation, list[float]] = defaultdict(list)
@@ -70,7 +77,7 @@ class Prior:
                 epochs[resized(space, digest.record.allocation, workers)] += seconds
             for workers, seconds in digest.startup_seconds.items():
                 starts[workers] += seconds
-        for profile in self.profiles:
+        for profile in profiles:
             for cell, second in profile.epoch_seconds.items():
                 epochs[cell].append(second)
         medians = {cell: statistics.median(seconds) for cell, seconds in epochs.items() if seconds}
@@ -93,3 +100,20 @@ class Prior:
     def _widened(self, epochs: Epochs) -> Epochs:
         low = min(epochs.low, epochs.low / self.samples)
         return replace(epochs, low=low, high=max(epochs.high, epochs.high / self.samples))
+
+
+def _placeless(digest: Digest) -> Digest:
+    """Returns what a trial says of epochs alone: no cell, no time, no memory of these machines."""
+    record = digest.record
+    ended = record.ended
+    if ended is not None and ended.cause in (EndCause.OUT_OF_MEMORY, EndCause.FAILED):
+        ended = replace(ended, cause=EndCause.STOPPED)
+    elsewhere = replace(record.allocation, nodes=0)  # no cell of any space
+    return replace(
+        digest,
+        record=replace(record, allocation=elsewhere, ended=ended),
+        epoch_seconds={},
+        startup_seconds={},
+        seconds_to_target=math.inf,
+        is_resized=True,
+    )

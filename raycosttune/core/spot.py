@@ -5,6 +5,7 @@ import math
 from raycosttune.core.cost import SECONDS_PER_HOUR
 
 MOST_EXPONENT = 300.0  # beyond e^300 seconds a run never ends; more would be no number
+LARGE = 30.0  # e^x - 1 is e^x from here on
 
 
 def expected_seconds(
@@ -47,9 +48,18 @@ def expected_seconds(
     rest = max(work_seconds - whole * segment, 0.0)
     segments = (whole, segment), (1, rest)
     taken = (count * _segment(seconds, rate, restart_seconds) for count, seconds in segments)
-    return max(math.fsum(taken), work_seconds)
+    return max(min(math.fsum(taken), math.exp(MOST_EXPONENT)), work_seconds)
 
 
 def _segment(seconds: float, rate: float, restart_seconds: float) -> float:
-    growth = math.expm1(min(rate * seconds, MOST_EXPONENT))
-    return growth * math.exp(min(rate * restart_seconds, MOST_EXPONENT)) / rate
+    if seconds <= 0:
+        return 0.0
+    log_taken = math.log(seconds) + _log_growth(rate * seconds) + rate * restart_seconds
+    return math.exp(min(log_taken, 2 * MOST_EXPONENT))
+
+
+def _log_growth(x: float) -> float:
+    """Returns log((e^x - 1) / x)."""
+    if x <= 0:
+        return 0.0
+    return x - math.log(x) if x > LARGE else math.log(math.expm1(x) / x)

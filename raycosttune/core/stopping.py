@@ -25,7 +25,7 @@ def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None
         return over
     if planner is not None and present(record, known.space) in known.cells:
         return planner.next_step(record)
-    return _deadline(known, record) or _worth(known, record) or Continue()
+    return _deadline(known, record) or _budget(known, record) or _worth(known, record) or Continue()
 
 
 def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: float) -> Decision:
@@ -58,19 +58,27 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
 
 
 def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
-    limit, budgets = known.goal.deadline_seconds, known.goal.budgets
-    if limit is None and not budgets:
+    limit = known.goal.deadline_seconds
+    if limit is None or _least_seconds(known, record) <= limit:
         return None
-    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
-    seconds = record.run_seconds + ahead
-    if limit is not None and seconds > limit:
-        why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
-        return Stop(StopCause.DEADLINE, why)
-    for budget in budgets:
+    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+    return Stop(StopCause.DEADLINE, why)
+
+
+def _budget(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run that can't reach the target for what it may cost in other units."""
+    for budget in known.goal.budgets:
+        seconds = _least_seconds(known, record)
         if checked_cost(budget.cost, record.allocation, seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
+
+
+def _least_seconds(known: Knowledge, record: TrialRecord) -> float:
+    """Bounds the time of the whole run to the target from below."""
+    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
+    return record.run_seconds + ahead
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
@@ -91,7 +99,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     if alike is not None and is_known:
         return Stop(StopCause.COST, _is_known(alike.in_time[cell][1]))
     price = known.cost_of(cell, known.time.predict(cell).mid * left)
-    saving = known.remaining_runs * (incumbent.cost.mid - best)
+    saving = known.remaining_runs * (known.cost_to_beat(incumbent) - best)
     if saving > price:
         return None
     return Stop(StopCause.COST, _why(known, incumbent, best))
@@ -106,7 +114,8 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     _, most = known.time.bounds(record.allocation)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
-    saving = known.remaining_runs * (known.plans.least_cost() - best)
+    rival = known.goal.rival_cost or math.inf
+    saving = known.remaining_runs * (min(known.plans.least_cost(), rival) - best)
     return saving > known.cost_of(record.allocation, most * left)
 
 
@@ -138,7 +147,7 @@ def _is_known(other: Digest) -> str:
 def _why(known: Knowledge, incumbent: Incumbent, best: float) -> str:
     if math.isinf(best):
         return "can't reach the target by the deadline on any number of workers"
-    least, done = told_apart(best, incumbent.cost.mid)
+    least, done = told_apart(best, known.cost_to_beat(incumbent))
     return (
         f"needs at least {least} {known.cost.unit} where {done} are known to do: finishing it "
         "costs more than it can save"

@@ -41,6 +41,7 @@ class PastSweep:
         space: What it might choose; of an older journal, what it tried.
         learning_rate: How the learning rate followed the batch, if it did.
         samples: Samples of the job that it is used for over those of its own; see `scaled`.
+        is_elsewhere: Whether that job runs on other machines; see `on_other_machines`.
         records: Its trials.
         profiles: Its profiles.
     """
@@ -51,6 +52,7 @@ class PastSweep:
     space: Space
     learning_rate: LearningRate | None
     samples: float = 1.0
+    is_elsewhere: bool = False
     records: tuple[TrialRecord, ...] = field(default=(), repr=False)
     profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
 
@@ -114,6 +116,13 @@ class PastSweep:
             raise InvalidStateError(msg)
         return replace(self, samples=self.samples * number)
 
+    def on_other_machines(self) -> "PastSweep":
+        """Returns what the sweep says of the same job on machines of another type.
+
+        The epochs to the target carry over, as the same batches are trained; no time does.
+        """
+        return replace(self, is_elsewhere=True)
+
     def prior(self, goal: Goal) -> Prior:
         """Returns what it says for a sweep with this goal.
 
@@ -128,7 +137,7 @@ class PastSweep:
             replace(record, trial_id=f"{name}/{record.trial_id}", ended=record.ended or broken_off)
             for record in self.records
         )
-        return Prior(records, self.profiles, self.samples)
+        return Prior(records, self.profiles, self.samples, self.is_elsewhere)
 
     @property
     def name(self) -> str:

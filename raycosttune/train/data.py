@@ -41,8 +41,8 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
     each: an equal one, or one that follows its speed where a `RebalanceCallback` is among the
     run's callbacks. What is learned is the same. Use it with a model from `prepare_model`.
 
-    Iterating is an epoch; all workers do it together. With an `IterableDataset` each worker
-    pulls from its own stream as many samples as its share allows.
+    All workers call it, and iterate over it, together; iterating is an epoch. With an
+    `IterableDataset` each worker pulls from its own stream as many samples as its share allows.
 
     Args:
         dataset: A PyTorch data set, the same on all workers if it has a length.
@@ -84,12 +84,8 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
             "count": count is not None,
         },
     )
-    if not is_stream and drop_last and length < batch_size:
-        msg = (
-            f"drop_last must leave a batch, got {length} samples for a batch of {batch_size}. "
-            "Take a smaller batch_size, or leave drop_last out."
-        )
-        raise InvalidLoaderError(msg)
+    if not is_stream:
+        _check_length(length, batch_size if drop_last else 1)
     rebalancer = Rebalancer(batch_size, joined, installed().policy, installed().caps)
     rebalancer.load_first(place.earlier_state() if joined.rank == 0 else {})
     target = place.device() if move_to_device else None
@@ -151,9 +147,6 @@ def _check(dataset: object, batch_size: object, accumulate: object, options: Any
             f"{type(dataset).__name__}. Wrap it into a torch.utils.data.Dataset."
         )
         raise InvalidLoaderError(msg)
-    if not is_stream and len(dataset) == 0:  # type: ignore[arg-type]  # it has a length
-        msg = "dataset must have a sample, got one of length 0. Look at what it is read from."
-        raise InvalidLoaderError(msg)
     for name, value in (("batch_size", batch_size), ("accumulate", accumulate)):
         if read_count(value) is None:
             msg = (
@@ -195,6 +188,18 @@ def _length(dataset: Any, sampler: Any) -> int:  # noqa: ANN401 - it has a lengt
         msg = "sampler must have a length, so that all workers take as many steps. Give it one."
         raise InvalidLoaderError(msg)
     return len(sampler)
+
+
+def _check_length(length: int, least: int) -> None:
+    if length == 0:
+        msg = "dataset must have a sample, got one of length 0. Look at what it is read from."
+        raise InvalidLoaderError(msg)
+    if length < least:
+        msg = (
+            f"drop_last must leave a batch, got {length} samples for a batch of {least}. "
+            "Take a smaller batch_size, or leave drop_last out."
+        )
+        raise InvalidLoaderError(msg)
 
 
 def _check_alike(joined: Exchange, own: Mapping[str, float]) -> None:

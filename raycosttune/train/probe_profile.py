@@ -1,6 +1,7 @@
 """A short real profile of a job: memory, compute, loading, and the exchange of two workers."""
 
 import logging
+import math
 
 from raycosttune.advise import JobProfile, Memory, Pair, fit_compute_line
 from raycosttune.advise.quantity import count, positive
@@ -47,19 +48,22 @@ def profile_job(
     batch = count("batch_size", batch_size)
     if memory_bytes is not None:
         positive("memory_bytes", memory_bytes)
-    how = {"steps": count("steps", steps), "threads": count("threads", threads)}
+    count("steps", steps)
+    count("threads", threads)
     held = None
     if memory:
         logger.info("measuring the memory of steps at a few batches")
         held = _memory(target, batch, device, memory_bytes)
     most = batch if held is None else min(batch, held.largest_batch)
     logger.info("timing the steps and the loading of one worker")
-    alone = time_alone(target, most, device=device, **how)
+    alone = time_alone(target, most, device=device, steps=steps, threads=threads)
     timed = {int(samples): float(seconds) for samples, seconds in alone["compute_seconds"]}
     two = None
     if pair:
         logger.info("timing the steps and the exchange of two workers")
-        two = _pair(target, min(most, -(-batch // 2)), device, how)
+        share = min(most, math.ceil(batch / 2))
+        told = time_pair(target, share, device=device, steps=steps, threads=threads)
+        two = Pair(share, **told)
     made_up = alone["made_up"]
     return JobProfile(
         batch_size=batch,
@@ -73,10 +77,6 @@ def profile_job(
         memory=held,
         made_up=None if made_up is None else tuple(made_up),
     )
-
-
-def _pair(target: str, samples: int, device: str, how: dict[str, int]) -> Pair:
-    return Pair(samples, **time_pair(target, samples, device=device, **how))
 
 
 def _memory(target: str, batch: int, device: str, memory_bytes: float | None) -> Memory:

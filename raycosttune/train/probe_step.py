@@ -3,7 +3,7 @@
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
@@ -36,12 +36,21 @@ def time_alone(
 
 
 def time_pair(
-    target: str, batch_size: int, *, device: str, steps: int, threads: int
+    target: str,
+    batch_size: int,
+    *,
+    device: str,
+    steps: int,
+    threads: int,
+    prefix: Sequence[str] = (),
 ) -> dict[str, float]:
-    """Times two workers on this machine, joined by gloo or NCCL: see `measure_pair`."""
+    """Times two workers on this machine, joined by gloo or NCCL: see `measure_pair`.
+
+    A prefix of their command may put each behind a link of its own.
+    """
     arguments = {"target": target, "batch_size": batch_size, "device": device}
     arguments |= {"steps": steps, "threads": threads}
-    told = run_children(f"{HERE}:measure_pair", arguments, workers=2)
+    told = run_children(f"{HERE}:measure_pair", arguments, workers=2, prefix=prefix)
     return {name: max(each[name] for each in told) for name in told[0]}
 
 

@@ -101,6 +101,15 @@ class Collector:
 WATCH = Collector()
 
 
+def can_sweep() -> bool:
+    """Tells whether this process can read which groups its job has."""
+    try:
+        job_groups()
+    except Exception:  # noqa: BLE001 - private tables of Ray, any release may change
+        return False
+    return True
+
+
 def job_groups() -> list[tuple[PlacementGroup, bool]]:
     """Lists this job's placement groups, and whether the actor that made one is dead."""
     from ray._raylet import PlacementGroupID  # noqa: PLC0415 - private, so read only when used

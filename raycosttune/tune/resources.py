@@ -8,7 +8,7 @@ from ray.util.placement_group import PlacementGroup
 
 from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
-from raycosttune.tune.collector import WATCH
+from raycosttune.tune.collector import WATCH, can_sweep
 
 # One byte: Tune refuses a driver that asks for nothing, and a hundredth of a CPU would cost
 # a worker on a node whose CPUs are a multiple of the worker's.
@@ -26,7 +26,11 @@ class DriverResources(PlacementGroupFactory):
     Attributes:
         resources_per_worker: What each worker of the run needs.
         workers_key: Where the trainable reads the worker count.
+        is_swept: Whether the process that runs Tune finds and removes the groups that the run
+            leaves behind.
     """
+
+    is_swept = False
 
     def __init__(
         self, resources_per_worker: Mapping[str, float], workers_key: str = WORKERS_KEY
@@ -38,6 +42,7 @@ class DriverResources(PlacementGroupFactory):
     def to_placement_group(self) -> PlacementGroup:
         """Reserves for a driver, and watches from here on that its workers don't outlive it."""
         WATCH.watch()
+        self.is_swept = can_sweep()
         group: PlacementGroup = super().to_placement_group()  # type: ignore[no-untyped-call]
         return group
 

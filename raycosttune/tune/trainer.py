@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from ray import tune
 
-from raycosttune.tune.collector import job_groups
 from raycosttune.tune.resources import DriverResources
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ def trainer_class() -> "type[TorchTrainer]":
 
     Ray's own cleaner is a detached process of some 600 MB for each run. Where there is no
     dashboard it never ends once the run was stopped, nor when the sweep's driver has died. It
-    stays where nobody watches the run's groups, or Ray's tables can't be read.
+    stays where nobody watches the run's groups, or Tune's process can't read Ray's tables.
     """
     from ray.train.torch import TorchTrainer  # noqa: PLC0415 - needs torch
 
@@ -37,8 +36,5 @@ def without_cleaner(callbacks: list[Any]) -> list[Any]:
 
 def is_watched() -> bool:
     """Tells whether this trial's placement groups are found and removed when it has ended."""
-    try:
-        job_groups()
-        return isinstance(tune.get_context().get_trial_resources(), DriverResources)
-    except Exception:  # noqa: BLE001 - private tables of Ray, any release may change
-        return False
+    resources = tune.get_context().get_trial_resources()
+    return isinstance(resources, DriverResources) and resources.is_swept

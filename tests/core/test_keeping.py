@@ -10,7 +10,7 @@ from raycosttune.core.abilities import Abilities
 from raycosttune.core.certificate import certify
 from raycosttune.core.constraint import Bound, RunBudget
 from raycosttune.core.cost import NodeHours, WorkerHours
-from raycosttune.core.decision import Run, Stop, StopCause
+from raycosttune.core.decision import Finished, Run, Stop, StopCause
 from raycosttune.core.keeping import keeps
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
@@ -152,3 +152,30 @@ def test_a_run_goes_on_until_the_other_metric_keeps_to_its_bound() -> None:
     again = Session(SPACE, limits, cost=WorkerHours(), clock=lambda: 0.0)
     again.load_state(sweep.state())
     assert again.records == sweep.records
+
+
+def test_a_budget_that_fails_in_mid_sweep_costs_no_trial() -> None:
+    class Fickle:
+        unit = "EUR"
+        fails = False
+
+        def __call__(self, allocation: Allocation, seconds: float) -> float:
+            return math.nan if self.fails else allocation.workers * seconds
+
+    cost = Fickle()
+    limits = replace(goal(deadline_seconds=900), constraints=(RunBudget(cost=cost, at_most=1e6),))
+    sweep = Session(SPACE, limits, cost=WorkerHours(), clock=lambda: 0.0)
+    assert isinstance(sweep.ask("t"), Run)
+    sweep.tell("t", Report(1.0, 0.5, 30.0))
+    cost.fails = True
+    assert not isinstance(sweep.decide("t"), Stop)
+    sweep.tell("t", Report(2.0, 1.0, 30.0))
+    decision = sweep.decide("t")
+    assert isinstance(decision, Stop)
+    assert decision.cause is StopCause.REACHED
+    plan = sweep.plan()
+    assert isinstance(plan, NoPlan)
+    assert "Fickle" in plan.reason
+    answer = sweep.ask("u")
+    assert isinstance(answer, Finished)
+    assert answer.is_failure

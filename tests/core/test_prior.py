@@ -136,3 +136,47 @@ def test_a_trial_without_a_report_and_a_profile_bring_what_they_have() -> None:
     again = session(Prior((silent,), (shown,), 3.0))
     assert again.known.time.predict(cell).mid == pytest.approx(6.0, rel=0.01)
     assert not again.known.accuracy.recipes
+
+
+def test_on_other_machines_the_epochs_are_known_and_no_time_is() -> None:
+    earlier = finished(SPACE, JOB).session
+    told = Prior(
+        tuple(earlier.records.values()), tuple(earlier.profiles.values()), is_elsewhere=True
+    )
+    again = session(told)
+    assert again.known.time.is_empty
+    assert isinstance(again.plan(), NoPlan)
+    for batch in {cell.batch_size for cell in SPACE.cells}:
+        ours, theirs = (s.known.accuracy.bounds("{}", batch) for s in (again, earlier))
+        assert ours == theirs
+    answer = again.ask("t")
+    assert isinstance(answer, Run)
+    cell, twice = answer.allocation, {c: 2 * s for c, s in JOB.epoch_seconds.items()}
+    again.tell("t", Job(twice, JOB.epochs, 5.0).report(goal(), cell, {}, 1))
+    plan = again.plan()
+    reached = earlier.known.tally.best
+    if cell.batch_size in reached:
+        assert isinstance(plan, Plan)
+        assert plan.predicted_seconds.mid == pytest.approx(
+            5.0 + twice[cell] * reached[cell.batch_size].mid, rel=0.05
+        )
+
+
+def test_on_other_machines_no_run_out_of_memory_and_no_deadline_met_counts() -> None:
+    cell = SPACE.cells[0]
+    done = JOB.record(goal(), cell, "done")
+    limit = JOB.seconds(cell) * 1.1
+    burst = TrialRecord("burst", cell, {}, 1, done.reports[:1], Ended(EndCause.OUT_OF_MEMORY))
+    again = session(Prior((done, burst), is_elsewhere=True), deadline_seconds=limit, planned_runs=1)
+    assert again.known.cells == SPACE.cells
+    slow = Job({c: 3 * s for c, s in JOB.epoch_seconds.items()}, JOB.epochs, 5.0)
+    again.adopt(slow.record(goal(), cell, "own", epochs=1))
+    assert isinstance(again.plan(), NoPlan)
+
+
+def test_more_data_on_other_machines_brings_expected_epochs_alone() -> None:
+    earlier = finished(SPACE, JOB).session
+    told = replace(prior_of(earlier, 2.0), is_elsewhere=True)
+    again = session(told)
+    assert again.known.time.is_empty
+    assert again.known.accuracy.recipes == ("{}",)

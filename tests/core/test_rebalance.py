@@ -118,6 +118,21 @@ def test_a_worker_that_slows_down_is_unloaded_and_loaded_again() -> None:
     assert seen[6] > 40
 
 
+@pytest.mark.parametrize("factor", [5, 1e6])
+@pytest.mark.parametrize("at", [1, 4])
+def test_one_pause_takes_no_share_for_long(factor: float, at: int) -> None:
+    logs, shares = [WorkerLog(name) for name in "abc"], equal_shares(96, 3)
+    for number in range(1, at + 6):
+        seconds = [0.05 + 0.01 * share for share in shares]
+        seconds[1] *= factor if number == at else 1
+        logs = [
+            WorkerLog(log.name, (*log.samples, Sample(number, share, each, 5)))
+            for log, share, each in zip(logs, shares, seconds, strict=True)
+        ]
+        shares = Balance().plan(logs, shares, 96)
+    assert shares[1] >= 30
+
+
 def test_shares_stay_where_little_is_to_be_gained() -> None:
     laws = [line(0.0, 0.01), line(0.0, 0.0102)]
     assert rounds(Balance(dead_band=0.05), laws, 100, 3) == (50, 50)

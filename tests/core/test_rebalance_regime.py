@@ -38,3 +38,30 @@ def test_the_noise_is_found_in_spite_of_jumps() -> None:
     assert steadiness([calm, calm]) == LEAST
     assert steadiness([]) == pytest.approx(0.1)
     assert steadiness([points((50, 1.0), (500, 1.0))]) == pytest.approx(0.1)
+
+
+def test_a_pause_leaves_nothing_behind() -> None:
+    before, pause = points((32, 1.0), (32, 1.01)), points((32, 9.0))
+    after = points((5, 0.17))
+    assert current([*before, *pause, *after], 0.03) == [0, 1, 3]
+    slow = points((5, 1.6))  # nine times slower it stays in the state that is new
+    assert current([*before, *pause, *slow], 0.03) == [2, 3]
+    assert current([*before, *pause, *pause, *after], 0.03) == [0, 1, 4]
+
+
+def test_a_first_sample_that_was_a_pause_is_forgotten() -> None:
+    assert current(points((32, 9000.0), (1, 0.1)), 0.03) == [1]
+    steep = points((32, 1.85), (6, 0.11), (14, 0.19))
+    assert current(steep, 0.02) == [0, 1, 2]
+    assert current([*steep, *points((18, 0.23))], 0.02) == [1, 2, 3]
+
+
+def test_seconds_far_apart_in_share_jump_once_at_most() -> None:
+    assert current(points((2, 1.0), (4, 7.0)), 0.03) == [0, 1]
+    assert current(points((2, 1.0), (64, 200.0)), 0.03) == [1]
+    assert current(points((2, 1.0), (64, 30.0)), 0.03) == [0, 1]
+
+
+def test_a_low_share_that_was_slow_long_ago_may_have_been_a_pause() -> None:
+    assert current(points((10, 9.0), (20, 0.3)), 0.03) == [1]
+    assert current(points((10, 1.0), (20, 0.6)), 0.03) == [0, 1]

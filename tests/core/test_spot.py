@@ -81,3 +81,7 @@ def test_halving_the_interval_never_takes_more(
 def test_without_interruptions_a_run_takes_its_work() -> None:
     assert expected(500.0, 0.0, 60.0, 30.0) == 500.0
     assert expected(0.0, 1.0, 60.0, 30.0) == 0.0
+
+
+def test_interruptions_too_rare_to_count_add_nothing() -> None:
+    assert expected(1e-5, 1e-316, None, 0.0) == pytest.approx(1e-5)

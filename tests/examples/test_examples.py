@@ -11,7 +11,8 @@ EXAMPLES = sorted(
 )
 LAST_WORDS = {
     "advise_digits": "num_workers: [1",
-    "custom_cost": ", batch",
+    "cheapest_instance": "cheapest: ",
+    "custom_cost": "spot, no trial: ",
     "digits_sweep": ", batch",
     "parameter_server": "predicted knee: ",
     "straggler": "last epoch, on over off: 0.",

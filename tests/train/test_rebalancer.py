@@ -173,6 +173,17 @@ def test_the_workers_that_remain_keep_their_speeds() -> None:
     assert more.plan.latest[0] > more.plan.latest[1]
 
 
+def test_a_run_shrinks_to_one_worker_and_grows_again() -> None:
+    one = Rebalancer(12, FakeExchange(size=1), DBS())
+    one.load_state(adjusted().state())
+    assert one.plan.latest == (12,)
+    again = Rebalancer(12, FakeExchange(), DBS())
+    again.load_state(json.loads(json.dumps(one.state())))
+    assert again.plan.latest == (6, 6)  # a newcomer counts as one like the other
+    assert again.logs[0].samples == adjusted().logs[0].samples
+    assert again.logs[1].samples == ()
+
+
 def test_the_first_worker_says_where_all_go_on() -> None:
     state = adjusted().state()
     first = Rebalancer(12, FakeExchange(), DBS())

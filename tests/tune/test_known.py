@@ -72,3 +72,24 @@ def test_a_journal_names_its_space_and_how_the_rate_follows(tmp_path: Path) -> N
     assert sweep.space.batches == (32, 64, 128)
     assert sweep.space.workers_per_node == 2
     assert {"learning_rate": sweep.learning_rate} == rate
+
+
+def test_on_other_machines_one_epoch_is_enough_for_a_plan(tmp_path: Path) -> None:
+    swept(tmp_path / "FIRST")
+    earlier = read_sweep(tmp_path / "FIRST").on_other_machines()
+    goal = Goal(metric="accuracy", mode="max", target=0.9, planned_runs=1)
+    search = CostAwareSearch(
+        goal,
+        cost=WorkerHours(),
+        known=earlier,
+        space={
+            "num_workers": tune.choice([1, 2]),
+            "batch_size": tune.choice([earlier.space.batches[0]]),
+        },
+    )
+    again = FakeTune(search, tmp_path / "SECOND", {"seed": 1})
+    trial = again.suggest()
+    assert trial != "FINISHED"
+    again.start()
+    again.report(trial, accuracy=0.5, epoch=1)
+    assert isinstance(search.plan(), TunePlan)

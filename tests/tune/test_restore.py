@@ -13,6 +13,7 @@ from ray.tune.experiment import Trial
 
 from raycosttune.core.observation import EndCause, TrialRecord
 from raycosttune.core.space import Allocation
+from raycosttune.errors import InvalidSpaceError
 from raycosttune.results.rows import asked_row
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
@@ -82,6 +83,34 @@ def test_trials_that_tune_forgot_are_handed_out_again(tmp_path: Path) -> None:
     record = session_of(again).records[live.trial_id]
     assert [report.attempt for report in record.reports] == [1, 2]
     assert len(session_of(again).records) == 3
+
+
+def test_a_run_is_resumed_by_the_same_call_which_brings_the_space_again(tmp_path: Path) -> None:
+    """`tune.run(resume=True)`, and `Tuner.restore(param_space=...)`, hand out the space first."""
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, accuracy=0.2, epoch=1)
+    state = tmp_path / "state.json"
+    ray_tune.searcher.save(str(state))
+    search = CostAwareSearch(GOAL, max_concurrent=4)
+    again = FakeTune(search, tmp_path, SPACE)
+    search.restore(str(state))
+    restored = again.add(FakeTrial(trial.trial_id, trial.config, tmp_path))
+    assert session_of(again).records == session_of(ray_tune).records
+    assert again.start() is restored
+    assert again.report(restored, accuracy=0.95, epoch=2) == "STOP"
+    assert len(session_of(again).records) == 1
+
+
+def test_a_run_that_left_no_snapshot_begins_anew_and_keeps_its_journal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin(tmp_path)
+    unspaced = CostAwareSearch(GOAL)
+    with pytest.raises(InvalidSpaceError, match=r"Tuner\.restore too, as param_space"):
+        unspaced.suggest("t9")
+    again = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    assert isinstance(again.suggest("t9"), FakeTrial)
+    assert "of an earlier sweep" in caplog.text
 
 
 def test_a_damaged_state_is_rebuilt_from_the_journal(tmp_path: Path) -> None:

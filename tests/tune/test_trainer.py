@@ -3,8 +3,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ray import cloudpickle
+from ray.tune import PlacementGroupFactory
 
-from raycosttune.tune import trainer
+from raycosttune.tune import collector, trainer
 from raycosttune.tune.resources import DriverResources
 
 
@@ -20,6 +22,16 @@ def _ray_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def reserved(monkeypatch: pytest.MonkeyPatch, groups: Callable[[], Any]) -> DriverResources:
+    """Reserves for a driver in a process that can read Ray's tables, or can't."""
+    monkeypatch.setattr(collector, "job_groups", groups)
+    monkeypatch.setattr(collector.WATCH, "watch", lambda: None)
+    monkeypatch.setattr(PlacementGroupFactory, "to_placement_group", lambda _: "group")
+    resources = DriverResources({"CPU": 1.0})
+    resources.to_placement_group()
+    return resources
+
+
 def fail() -> Any:
     msg = "no such table"
     raise AttributeError(msg)
@@ -27,14 +39,13 @@ def fail() -> Any:
 
 @pytest.mark.usefixtures("_ray_callbacks")
 @pytest.mark.parametrize(
-    ("groups", "resources", "left"),
-    [(list, DriverResources({"CPU": 1.0}), 1), (fail, DriverResources({}), 2), (list, {}, 2)],
+    ("groups", "is_ours", "left"), [(list, True, 1), (fail, True, 2), (list, False, 2)]
 )
 def test_a_run_starts_no_cleaner_of_600_mb_where_its_groups_are_watched(
-    monkeypatch: pytest.MonkeyPatch, groups: Callable[[], Any], resources: object, left: int
+    monkeypatch: pytest.MonkeyPatch, groups: Callable[[], Any], is_ours: bool, left: int
 ) -> None:
-    context = SimpleNamespace(get_trial_resources=lambda: resources)
-    monkeypatch.setattr(trainer, "job_groups", groups)
+    resources = cloudpickle.loads(cloudpickle.dumps(reserved(monkeypatch, groups)))
+    context = SimpleNamespace(get_trial_resources=lambda: resources if is_ours else {"cpu": 1})
     monkeypatch.setattr("ray.tune.get_context", lambda: context)
     made: Any = trainer.trainer_class()
     assert len(made._create_default_callbacks(object.__new__(made))) == left
