@@ -12,9 +12,9 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.prediction import Prediction
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
+from raycosttune.report.glance import expected_epochs
 from raycosttune.report.times import Times
 from raycosttune.report.view import (
     Assumption,
@@ -135,7 +135,7 @@ def _trials(
             end="running" if ended is None else ended.cause.value,
             reason="" if ended is None else ended.reason,
             reached=None if digest.reached is None else digest.reached.epoch,
-            expected=_expected(known, record) if is_told else None,
+            expected=expected_epochs(known, record) if is_told else None,
             epochs=tuple(report.epoch for report in record.run),
             values=tuple(report.value for report in record.run),
             seconds=record.seconds,
@@ -149,13 +149,6 @@ def _trials(
 
 def _unseen(record: TrialRecord) -> list[Held]:
     return [Held(0.0, record.seconds, record.allocation.workers)]
-
-
-def _expected(known: Knowledge, record: TrialRecord) -> float | None:
-    batch = record.allocation.batch_size
-    if batch not in {cell.batch_size for cell in known.space.cells}:
-        return None
-    return max(known.accuracy.samples(recipe_key(record.recipe), batch).mean, record.epoch)
 
 
 def _reference(known: Knowledge) -> str | None:
