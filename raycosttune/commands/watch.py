@@ -74,9 +74,11 @@ def _stamp(run: Path) -> tuple[float, int]:
 
 
 def _glance(run: "Run") -> "Glance":
-    from raycosttune.report.glance import glance_of, to_come  # noqa: PLC0415 - takes a second
+    from raycosttune.report.build import ahead_of  # noqa: PLC0415 - takes a second
+    from raycosttune.report.glance import glance_of, to_come  # noqa: PLC0415 - as above
 
     glance = glance_of(run.session, name=run.name, to_come=to_come(run.session))
+    glance = replace(glance, ahead=ahead_of(run.session, run.times))
     if run.folder is None or run.quiet or not (glance.running or glance.profiles):
         return glance
     since = max(time.time() - (run.folder / "journal.jsonl").stat().st_mtime, 0.0)

@@ -54,6 +54,11 @@ def use_of(record: ProfileRecord) -> Use:
     return Use(record.profile.held, record.seconds, record.started)
 
 
+def is_additive(cost: CostMetric) -> bool:
+    """Tells whether a sweep costs what its trials cost by themselves."""
+    return not isinstance(cost, Billing) or getattr(cost, "is_additive", False) is True
+
+
 def billed(cost: CostMetric, held: Sequence[Use]) -> float:
     """Returns what it cost to hold all this, in the cost's unit.
 

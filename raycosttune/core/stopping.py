@@ -1,7 +1,6 @@
 """Whether a running trial goes on."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -113,24 +112,24 @@ def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None
 def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
     """Stops a run that can't reach the target for what it may cost in other units."""
     for budget in known.goal.budgets:
-        seconds, least = _least_seconds(known, record, goes), min(_open(known, record, goes))
-        if checked_cost(budget.cost, least, seconds) > budget.at_most:
+        seconds = _least_seconds(known, record, goes)
+        if checked_cost(budget.cost, min(_ahead(known, record, goes)), seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
 
 
-def _open(known: Knowledge, record: TrialRecord, goes: Going) -> Sequence[Allocation]:
-    """Lists the cells in which a run may go on."""
+def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[Allocation]:
+    """Returns the cells in which a run may go on."""
     batch = record.allocation.batch_size
     may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
     return may or [record.allocation]
 
 
 def _least_seconds(known: Knowledge, record: TrialRecord, goes: Going) -> float:
-    """Bounds the time of the whole run to the target from below."""
-    ahead = min(map(known.time.least, _open(known, record, goes))) * _epochs_left(known, record)
-    return record.run_seconds + ahead
+    """Bounds the time of the whole run to the target from below, on whatever workers it may."""
+    seconds = min(map(known.time.least, _ahead(known, record, goes)))
+    return record.run_seconds + seconds * _epochs_left(known, record)
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:

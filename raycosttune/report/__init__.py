@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from raycosttune.report.curves import plot_learning_curves
     from raycosttune.report.heat import plot_cost, plot_epoch_seconds, plot_epochs
     from raycosttune.report.page import render_page, write_page
+    from raycosttune.report.study import write_study
     from raycosttune.report.timeline import plot_spend, plot_timeline
     from raycosttune.report.workers import plot_workers
 else:
@@ -32,6 +33,7 @@ else:
         "plot_workers": "workers",
         "render_page": "page",
         "write_page": "page",
+        "write_study": "study",
     }
 
     def __getattr__(name: str) -> object:
@@ -61,4 +63,5 @@ __all__ = [
     "sweep_of",
     "to_data",
     "write_page",
+    "write_study",
 ]

@@ -1,6 +1,5 @@
 """A view of a session."""
 
-import math
 from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
@@ -13,9 +12,9 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.prediction import Prediction
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
+from raycosttune.report.glance import expected_epochs
 from raycosttune.report.times import Times
 from raycosttune.report.view import (
     Assumption,
@@ -24,6 +23,7 @@ from raycosttune.report.view import (
     Held,
     Need,
     Planned,
+    Profiled,
     Status,
     Trial,
     View,
@@ -72,10 +72,22 @@ def view_of(
         needs=tuple(_needs(known)),
         choices=tuple(_choices(known, among)),
         assumptions=tuple(Assumption(a.name, a.slack, a.breaks) for a in audit(known)),
-        notes=(next_step(known, session.ahead), *limits(known, plan, among)),
-        profiles=tuple(profile_line(known, record) for record in known.profiles),
-        profile_cost=math.fsum(paid_for(p, session.cost) for p in session.profiles.values()),
+        notes=(ahead_of(session, times), *limits(known, plan, among)),
+        profiles=tuple(
+            Profiled(
+                profile_line(known, record),
+                paid_for(record, session.cost),
+                tuple(times.held.get(record.trial_id, ())),
+            )
+            for record in session.profiles.values()
+        ),
     )
+
+
+def ahead_of(session: Session, times: Times) -> str:
+    """Says which run comes next, or why none does: as the search itself has said, if it has."""
+    is_over = times.over and not session.live and not session.live_profiles
+    return f"ended: {times.over}" if is_over else next_step(session.known, session.ahead)
 
 
 def _status(session: Session, times: Times) -> tuple[Status, str]:
@@ -123,7 +135,7 @@ def _trials(
             end="running" if ended is None else ended.cause.value,
             reason="" if ended is None else ended.reason,
             reached=None if digest.reached is None else digest.reached.epoch,
-            expected=_expected(known, record) if is_told else None,
+            expected=expected_epochs(known, record) if is_told else None,
             epochs=tuple(report.epoch for report in record.run),
             values=tuple(report.value for report in record.run),
             seconds=record.seconds,
@@ -137,13 +149,6 @@ def _trials(
 
 def _unseen(record: TrialRecord) -> list[Held]:
     return [Held(0.0, record.seconds, record.allocation.workers)]
-
-
-def _expected(known: Knowledge, record: TrialRecord) -> float | None:
-    batch = record.allocation.batch_size
-    if batch not in {cell.batch_size for cell in known.space.cells}:
-        return None
-    return max(known.accuracy.samples(recipe_key(record.recipe), batch).mean, record.epoch)
 
 
 def _reference(known: Knowledge) -> str | None:

@@ -176,7 +176,7 @@ def _running(session: Session, known: Knowledge, record: TrialRecord) -> Running
     held = present(record, session.space)
     why = why_started(session, record.trial_id)
     values = [report.value for report in record.run if report.value is not None]
-    expected = _expected(known, record) if values else None
+    expected = expected_epochs(known, record) if values else None
     return Running(
         trial_id=record.trial_id,
         what=described(held.workers, held.batch_size, record.recipe),
@@ -190,7 +190,8 @@ def _running(session: Session, known: Knowledge, record: TrialRecord) -> Running
     )
 
 
-def _expected(known: Knowledge, record: TrialRecord) -> float | None:
+def expected_epochs(known: Knowledge, record: TrialRecord) -> float | None:
+    """Returns the epochs after which a trial is likely at the target, None of a foreign batch."""
     batch = record.allocation.batch_size
     if all(cell.batch_size != batch for cell in known.space.cells):
         return None

@@ -163,7 +163,7 @@ def _island(sweep: View) -> Markup:
 
 
 def _reproduce(sweep: View) -> dict[str, object]:
-    goal = {key: value for key, value in asdict(sweep.goal).items() if value is not None}
+    goal = {key: value for key, value in asdict(sweep.goal).items() if value not in (None, ())}
     plan = None if sweep.plan is None else sweep.plan.config
     return {"goal": goal, "cost": sweep.unit, "plan": plan, "raycosttune": raycosttune.__version__}
 

@@ -6,13 +6,14 @@ from typing import Any
 import plotly.graph_objects as go
 
 # Told apart with colour-blind eyes, on white and on near-black (Okabe and Ito 2008, darkened).
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY, SLATE = (
     "#2f7fc1",
     "#d9820f",
     "#1f9e77",
     "#d1495b",
     "#a06cc4",
     "#808890",
+    "#4f7f8f",
 )
 ENDS = {
     "reached": GREEN,
@@ -21,6 +22,7 @@ ENDS = {
     "failed": RED,
     "out_of_memory": PURPLE,
     "running": GREY,
+    "profile": SLATE,
 }
 SCALE = [[0.0, "#e8f1fa"], [0.5, "#6aa9dc"], [1.0, "#14507f"]]
 LINE = 44  # characters, on a phone

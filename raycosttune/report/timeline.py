@@ -8,11 +8,12 @@ from raycosttune.core.figure import counted, whole
 from raycosttune.report.style import BLUE, ENDS, GREEN, GREY, RED, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.thin import chosen, every
-from raycosttune.report.view import Trial, View
+from raycosttune.report.view import Held, Trial, View
 
 BARS = 500
 STEPS = 2000
 THICKEST, THINNEST = 14, 2
+PROFILE = "profile"
 SHORTEST = 150  # part of the whole width that a bar has at least
 
 
@@ -32,7 +33,8 @@ def plot_timeline(sweep: View) -> go.Figure:
         _bars(end, [(row, t) for row, t in enumerate(bars, 1) if t.end == end], height, least)
         for end in dict.fromkeys(trial.end for trial in bars)
     ]
-    moments, workers = _committed(trials)
+    profiles = [held for profile in sweep.profiles for held in profile.held]
+    moments, workers = _committed([*profiles, *(held for t in trials for held in t.held)])
     area = go.Scatter(
         x=moments,
         y=workers,
@@ -89,13 +91,12 @@ def _told(trial: Trial, workers: int) -> str:
     )
 
 
-def _committed(trials: Sequence[Trial]) -> tuple[list[float], list[int]]:
+def _committed(stretches: Sequence[Held]) -> tuple[list[float], list[int]]:
     """Returns when the workers held in all change, and to what."""
     changes: dict[float, int] = {0.0: 0}
-    for trial in trials:
-        for held in trial.held:
-            changes[held.start] = changes.get(held.start, 0) + held.workers
-            changes[held.end] = changes.get(held.end, 0) - held.workers
+    for held in stretches:
+        changes[held.start] = changes.get(held.start, 0) + held.workers
+        changes[held.end] = changes.get(held.end, 0) - held.workers
     total, steps = 0, []
     for moment in sorted(changes):
         total += changes[moment]
@@ -110,16 +111,17 @@ def plot_spend(sweep: View) -> go.Figure:
     Args:
         sweep: What there is to see.
     """
-    if not any(trial.cost > 0 for trial in sweep.trials):
+    if not any(cost > 0 for _, _, cost in _paid(sweep)):
         return without_data("Nothing is spent yet.")
-    ends = list(dict.fromkeys(trial.end for trial in sweep.trials))
-    steps = every(_cumulated(sweep, ends), STEPS)
+    paid = _paid(sweep)
+    ends = list(dict.fromkeys(end for end, _, _ in paid))
+    steps = every(_spent(paid, ends), STEPS)
     traces = [
         go.Scatter(
             x=[moment for moment, _ in steps],
             y=[spent[k] for _, spent in steps],
             mode="lines",
-            line={"shape": "hv", "color": ENDS.get(end, GREY)},
+            line={"color": ENDS.get(end, GREY)},
             stackgroup="spent",
             name=end.replace("_", " "),
             hovertemplate=f"{end.replace('_', ' ')}: %{{y:.3g}} at %{{x:.0f}} s<extra></extra>",
@@ -144,13 +146,29 @@ def _levels(sweep: View) -> Iterator[tuple[float, str, str]]:
         yield sweep.plan.cost.mid, "one run of the plan", GREEN
 
 
-def _cumulated(sweep: View, ends: Sequence[str]) -> list[tuple[float, list[float]]]:
-    """Adds up what trials cost by their ends, each when it last held workers."""
-    moments = [(t.held[-1].end if t.held else 0.0, ends.index(t.end), t.cost) for t in sweep.trials]
-    spent = [0.0] * len(ends)
+def _paid(sweep: View) -> Sequence[tuple[str, Sequence[Held], float]]:
+    """Returns the end, the stretches of time and the cost of each trial and profile."""
+    trials = [(trial.end, trial.held, trial.cost) for trial in sweep.trials]
+    return trials + [(PROFILE, profile.held, profile.cost) for profile in sweep.profiles]
+
+
+def _spent(
+    paid: Sequence[tuple[str, Sequence[Held], float]], ends: Sequence[str]
+) -> list[tuple[float, list[float]]]:
+    """Adds up what was paid by its end, each evenly from its first to its last second."""
+    changes: list[tuple[float, int, float, float]] = []  # moment, place, of the slope, at once
+    for end, held, cost in paid:
+        place, start = ends.index(end), held[0].start if held else 0.0
+        seconds = held[-1].end - start if held else 0.0
+        if seconds > 0:
+            changes.append((start, place, cost / seconds, 0.0))
+            changes.append((start + seconds, place, -cost / seconds, 0.0))
+        else:
+            changes.append((start, place, 0.0, cost))
+    now, slopes, spent = 0.0, [0.0] * len(ends), [0.0] * len(ends)
     steps = [(0.0, list(spent))]
-    for moment, place, cost in sorted(moments):
-        spent[place] += cost
-        steps.append((moment, list(spent)))
-    steps.append((max(sweep.elapsed_seconds, steps[-1][0]), list(spent)))
+    for moment, place, slope, cost in sorted(changes):
+        spent = [so_far + rate * (moment - now) for so_far, rate in zip(spent, slopes, strict=True)]
+        now, slopes[place], spent[place] = moment, slopes[place] + slope, spent[place] + cost
+        steps.append((now, list(spent)))
     return steps

@@ -103,6 +103,21 @@ class Trial:
 
 
 @dataclass(frozen=True)
+class Profiled:
+    """Is a profile of step times.
+
+    Attributes:
+        what: What it was for, what it cost and how it ended, in words.
+        cost: What it cost.
+        held: When it held which workers.
+    """
+
+    what: str
+    cost: float
+    held: tuple[Held, ...]
+
+
+@dataclass(frozen=True)
 class Cell:
     """Is a choice of workers and batch, and what is known of it.
 
@@ -230,8 +245,7 @@ class View:
         choices: Configurations by what they take.
         assumptions: What the bounds rest on.
         notes: Deadline and metric prices, what comes next and the like, a sentence each.
-        profiles: Profiles of step time in words.
-        profile_cost: What these have cost.
+        profiles: Profiles of step times.
     """
 
     name: str
@@ -250,8 +264,12 @@ class View:
     choices: tuple[Choice, ...]
     assumptions: tuple[Assumption, ...]
     notes: tuple[str, ...]
-    profiles: tuple[str, ...] = ()
-    profile_cost: float = 0.0
+    profiles: tuple[Profiled, ...] = ()
+
+    @property
+    def profile_cost(self) -> float:
+        """What all profiles have cost."""
+        return math.fsum(profile.cost for profile in self.profiles)
 
     def trial(self, trial_id: str) -> Trial | None:
         """Returns a trial by its id, None for an unknown one."""

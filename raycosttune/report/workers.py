@@ -59,7 +59,12 @@ def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
     figure.update_layout(
         xaxis={"domain": [0.0, 1.0], "anchor": "y"},
         yaxis={"domain": [0.58, 1.0]},
-        xaxis2={"title": {"text": "epochs"}, "anchor": "y2", "automargin": True},
+        xaxis2={
+            "title": {"text": "epochs"},
+            "anchor": "y2",
+            "automargin": True,
+            "gridcolor": "rgba(128,136,144,0.25)",
+        },
         yaxis2={
             "domain": [0.0, 0.4],
             "title": {"text": "samples of a batch"},

@@ -11,9 +11,9 @@ EXAMPLES = sorted(
 )
 LAST_WORDS = {
     "advise_digits": "num_workers: [1",
-    "deadline_guard": "with the guard, ",  # whether in time is up to the machine here
     "cheapest_instance": "cheapest: ",
     "custom_cost": "spot, no trial: ",
+    "deadline_guard": "with the guard, ",  # whether in time is up to the machine here
     "digits_sweep": ", batch",
     "parameter_server": "predicted knee: ",
     "straggler": "last epoch, on over off: 0.",

@@ -82,6 +82,7 @@ def test_the_timeline_counts_the_workers_held(tmp_path: Path) -> None:
     figure = draw("plot_timeline", read_sweep(finished(tmp_path)))
     held = figure.data[-1]
     assert max(held.y) == 4
+    assert held.y[0] == 2  # the profile's
     assert held.y[-1] == 0
     assert {trace.name for trace in figure.data[:-1]} == {
         "reached",
@@ -94,9 +95,9 @@ def test_the_timeline_counts_the_workers_held(tmp_path: Path) -> None:
 def test_the_spend_adds_up(tmp_path: Path) -> None:
     view = read_sweep(finished(tmp_path))
     figure = draw("plot_spend", view)
-    assert sum(trace.y[-1] for trace in figure.data) == pytest.approx(
-        view.spent - view.profile_cost
-    )
+    assert sum(trace.y[-1] for trace in figure.data) == pytest.approx(view.spent)
+    for trace in figure.data:
+        assert list(trace.y) == sorted(trace.y)
 
 
 def test_workers_show_compute_idle_and_shares(tmp_path: Path) -> None:

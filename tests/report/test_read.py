@@ -34,6 +34,7 @@ def test_a_finished_sweep_shows_its_plan_and_every_trial(tmp_path: Path) -> None
     assert view.trials[2].reason == "ValueError: no"
     assert view.trials[0].why == "is the cheapest guess"
     assert view.goal == GOAL
+    assert view.notes[0] == "ended: no further trial pays"
 
 
 def test_what_is_spent_is_what_the_trials_and_profiles_cost(tmp_path: Path) -> None:
