@@ -55,6 +55,15 @@ class ResizeAt(CostAwareScheduler):
 
 def train_loop(config: dict[str, Any]) -> None:
     """Fits a small network in 64-bit numbers, and stamps what its process does."""
+    context = ray.train.get_context()
+    name = f"{os.getpid()}-{context.get_world_rank()}.jsonl"
+    file = Path(config["stamps"], name).open("a", encoding="utf-8")  # noqa: SIM115 - until it dies
+
+    def stamp(what: str) -> None:
+        told = {"what": what, "at": time.time(), "workers": context.get_world_size()}
+        print(json.dumps(told), file=file, flush=True)
+
+    stamp("enter")
     import torch
 
     from raycosttune.train import (
@@ -65,15 +74,6 @@ def train_loop(config: dict[str, Any]) -> None:
         resume,
     )
 
-    context = ray.train.get_context()
-    name = f"{os.getpid()}-{context.get_world_rank()}.jsonl"
-    file = Path(config["stamps"], name).open("a", encoding="utf-8")  # noqa: SIM115 - until it dies
-
-    def stamp(what: str) -> None:
-        told = {"what": what, "at": time.time(), "workers": context.get_world_size()}
-        print(json.dumps(told), file=file, flush=True)
-
-    stamp("enter")
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     inputs = torch.randn(SAMPLES, 16)
