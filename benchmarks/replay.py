@@ -28,7 +28,7 @@ from replay_tasks import GROUPS, Task, read, tasks, truth
 from raycosttune import NodeHours, WorkerHours
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate import Moment, Noise, Outcome, Policy, bill, simulate
-from raycosttune.simulate.policies import OURS, ZEUS, policy_names, start_policy
+from raycosttune.simulate.policies import OURS, OURS_FIXED, ZEUS, policy_names, start_policy
 
 COSTS: dict[str, NodeHours | WorkerHours] = {
     "worker-hours": WorkerHours(),
@@ -59,9 +59,10 @@ def run(job: Job) -> list[Row]:
     started = time.process_time()
     if job.policy in ORACLES:
         rows = list(_oracle_rows(job))
-    elif job.policy == OURS:
+    elif job.policy in (OURS, OURS_FIXED):
         rows = [
-            _row(job, OURS, planned, [_simulate(job, planned).last]) for planned in job.planned_runs
+            _row(job, job.policy, planned, [_simulate(job, planned).last])
+            for planned in job.planned_runs
         ]
     else:
         outcomes = [_simulate(replace(job, policy=name), 1) for name in _variants(job)]

@@ -23,7 +23,7 @@ from raycosttune.core.figure import counted, described
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
 # Those of raycosttune.simulate.policies, which takes seconds to import.
 POLICIES = """\b
-Policies: ours, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
+Policies: ours, ours-fixed, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
 flaml, zeus@WORKERS, liang2022, liang2022-local, workers-then-batch,
 batch-then-workers, linear-scaling, pollux."""
 REPLAYED = "replayed: only cells that the sweep measured, at each batch's best recipe"

@@ -83,7 +83,7 @@ def test_the_answer_is_words_without_json(sweep: Path) -> None:
         (("--target", "2"), "no curve reaches the target 2"),
         (("--deadline", "1"), "the fastest needs"),
         (("--target", "nan"), "must be a finite number"),
-        (("--policies", "magic"), "a policy must be one of ours, random"),
+        (("--policies", "magic"), "a policy must be one of ours, ours-fixed"),
         (("--workload", "absent"), "the workload must be one of []"),
         (("--cost", "beans"), "node-hours"),
         (("--planned-runs", "0"), "planned_runs must"),

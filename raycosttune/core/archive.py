@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from raycosttune.core.billing import Billing
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digests
 from raycosttune.core.goal import Goal
-from raycosttune.core.held import billed, paid, paid_for, use_of, uses
+from raycosttune.core.held import billed, is_additive, paid, paid_for, use_of, uses
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.prior import Prior
@@ -66,7 +65,7 @@ class Archive:
         Raises:
             InvalidCostError: If the cost metric fails.
         """
-        if isinstance(self._cost, Billing):
+        if not is_additive(self._cost):
             held = (use for record in records.values() for use in uses(record, self._space))
             return billed(self._cost, (*held, *map(use_of, profiles)))
         self._due += self._bills.ended(records)

@@ -32,7 +32,8 @@ class Billing(Protocol):
 
     `__call__` says what a run to come is expected to cost. `bill` says what the trials of a
     sweep did cost: interruptions that came are in their seconds, and machines that were held
-    between them are on the bill.
+    between them are on the bill. Where a sweep still costs what its trials cost by themselves,
+    `is_additive = True` says so: they are then billed once each, however many there are.
     """
 
     def bill(self, uses: Sequence[Use]) -> float:

@@ -79,6 +79,11 @@ class Dollars:
         """The currency."""
         return self.sheet.currency
 
+    @property
+    def is_additive(self) -> bool:
+        """Whether each trial is billed by itself."""
+        return self.billing == "used"
+
     @cached_property
     def node(self) -> NodePrice:
         """The type of the machines."""

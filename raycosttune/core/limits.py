@@ -1,8 +1,9 @@
 """The limits of a whole sweep: its deadline, its budget, and trials that lead nowhere."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from raycosttune.core.decision import Stop, StopCause
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
@@ -61,6 +62,35 @@ def _none_usable(known: Knowledge, ended: int) -> str:
     return f"none of the first {ended} trials reported a finite {known.goal.metric!r}"
 
 
+def overdue(
+    known: Knowledge, unheard: Mapping[str, float], *, spent: float, elapsed_seconds: float
+) -> dict[str, Stop]:
+    """Returns the trials and profiles that a limit ends though they say nothing, and why.
+
+    Args:
+        known: What the records say.
+        unheard: Seconds since the last report of each, by trial.
+        spent: What the reports have cost.
+        elapsed_seconds: Wall time of the sweep.
+    """
+    goal, live = known.goal, [trial.record for trial in known.live]
+    for record in live if goal.sweep_budget is not None else ():
+        so_far = (known.space, known.cost)
+        since = unheard.get(record.trial_id, 0.0)
+        spent += paid(record, *so_far, unheard=since) - paid(record, *so_far)
+    if reason := reached_limit(known, spent=spent, elapsed_seconds=elapsed_seconds):
+        profiles = [record.trial_id for record in known.profiles if record.is_live]
+        names = [*(record.trial_id for record in live), *profiles]
+        return dict.fromkeys(names, Stop(StopCause.BUDGET, reason))
+    late = {}
+    for record in live if goal.deadline_seconds is not None else ():
+        seconds = record.run_seconds + unheard.get(record.trial_id, 0.0)
+        if seconds > known.limit:
+            why = f"{seconds:.0f} s have passed, {unheard[record.trial_id]:.0f} s since a report"
+            late[record.trial_id] = Stop(StopCause.DEADLINE, why)
+    return late
+
+
 def is_affordable(
     known: Knowledge, experiment: Experiment, *, spent: float, elapsed_seconds: float
 ) -> bool:
@@ -76,14 +106,12 @@ def is_affordable(
         return False
     if goal.sweep_budget is None:
         return True
-    return spent + _committed(known) + experiment.price <= goal.sweep_budget
+    whole = experiment.price if known.incumbent is None else known.incumbent.cost.mid
+    return spent + _committed(known, whole) + experiment.price <= goal.sweep_budget
 
 
-def _committed(known: Knowledge) -> float:
-    """Returns what the running trials are still expected to cost."""
-    if known.incumbent is None:
-        return 0.0
-    whole = known.incumbent.cost.mid
+def _committed(known: Knowledge, whole: float) -> float:
+    """Returns what the running trials are still expected to cost, where one costs `whole`."""
     return math.fsum(
         max(whole - paid(trial.record, known.space, known.cost), 0.0) for trial in known.live
     )

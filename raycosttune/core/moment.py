@@ -6,13 +6,17 @@ from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.choice import experiments, has_recipes, is_over
+from raycosttune.core.decision import Decision
 from raycosttune.core.experiment import Experiment
+from raycosttune.core.going import going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.limits import hopeless
+from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile
 from raycosttune.core.profiling import UNLIMITED, Left, choose_profile
 from raycosttune.core.proposer import Proposer
+from raycosttune.core.stopping import decide
 from raycosttune.core.verdict import lost
 from raycosttune.core.wish import Wish, wished
 
@@ -38,18 +42,36 @@ class Moment:
         self._profiles: dict[tuple[int | None, Left], Profile | None] = {}
 
     @cached_property
-    def planner(self) -> Planner | None:
-        """Plans the whole bill, where profiles can be made and an epoch time is known."""
-        can_plan = self._profiles_pay and bool(self.known.cells)
-        if not can_plan or self.known.time.is_empty:
+    def forecast(self) -> Planner | None:
+        """Tells what is likely of each run, where an epoch time is known."""
+        if not self.known.cells or self.known.time.is_empty:
             return None
         recipes, can_resize = has_recipes(self._proposer), self._abilities.resize
         return Planner(self.known, recipes=recipes, can_resize=can_resize)
 
     @property
+    def planner(self) -> Planner | None:
+        """Plans the whole bill, where profiles can be made and an epoch time is known."""
+        return self.forecast if self._profiles_pay else None
+
+    @property
     def _profiles_pay(self) -> bool:
         """Whether the whole bill is planned; limits in other units it doesn't know."""
         return self._abilities.profile and not self.known.goal.budgets
+
+    def decide(
+        self, record: TrialRecord, free_workers: int | None, *, can_resize: bool
+    ) -> Decision:
+        """Decides on a trial after its latest report.
+
+        Args:
+            record: The trial.
+            free_workers: Workers that it may have beside its own, None for any number.
+            can_resize: Whether its workers can be changed.
+        """
+        able = can_resize and self._abilities.resize
+        goes = going(record, self.known.space, free_workers=free_workers, can_resize=able)
+        return decide(self.known, record, goes, planner=self.planner, forecast=self.forecast)
 
     @cached_property
     def lost(self) -> str:

@@ -85,7 +85,26 @@ class Ended:
         return replace(self, seconds=clean_amount(self.seconds))
 
 
-Observation = Report | Ended
+@dataclass(frozen=True)
+class Resized:
+    """Is a change of a trial's workers, at the same global batch.
+
+    Attributes:
+        workers: Workers that it goes on with.
+        attempt: Its last start on the workers before.
+        reason: One sentence for people.
+    """
+
+    workers: int
+    attempt: int
+    reason: str = ""
+
+    def cleaned(self) -> "Resized":
+        """Returns itself: it was decided here, not measured."""
+        return self
+
+
+Observation = Report | Ended | Resized
 
 
 @dataclass
@@ -100,6 +119,7 @@ class TrialRecord:
         reports: What it reported.
         ended: Its end, or None while it runs.
         started: Seconds of the sweep before it was asked for, None where they are not known.
+        resized: The last change of its workers, or None.
     """
 
     trial_id: str
@@ -109,6 +129,7 @@ class TrialRecord:
     reports: list[Report] = field(default_factory=list)
     ended: Ended | None = None
     started: float | None = field(default=None, compare=False)
+    resized: Resized | None = None
 
     @property
     def is_live(self) -> bool:
@@ -144,8 +165,8 @@ class TrialRecord:
         """Takes in what the trial showed.
 
         Returns:
-            Whether it was new: not so after the end, or for a report of an attempt and epoch
-            that is known.
+            Whether it was new: not so after the end, for a report of an attempt and epoch
+            that is known, or for a change of an attempt that is known to be left.
         """
         if not self.is_live:
             return False
@@ -158,6 +179,10 @@ class TrialRecord:
                 self.reports.append(cleaned)
             case Ended():
                 self.ended = observation.cleaned()
+            case Resized():
+                if self.resized is not None and observation.attempt <= self.resized.attempt:
+                    return False
+                self.resized = observation
             case _:
                 assert_never(observation)
         return True

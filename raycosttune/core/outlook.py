@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from raycosttune.core.belief import Belief, Clues
 from raycosttune.core.cells import cells_of
 from raycosttune.core.evidence import RUN_SD
+from raycosttune.core.going import Going
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.law import law
@@ -180,7 +181,7 @@ class Outlook:
         penalty: float,
         epoch: float = 0.0,
         seconds_left: float = math.inf,
-        workers: int | None = None,
+        going: Going | None = None,
     ) -> tuple[float, int]:
         """Plans the next step of a run.
 
@@ -189,25 +190,34 @@ class Outlook:
             penalty: Least cost of a failure.
             epoch: Epochs done.
             seconds_left: Seconds until the deadline.
-            workers: Its present workers, None before the start.
+            going: How it runs now, None before the start.
 
         Returns:
             Expected cost from here on, and the place of the cell to go on in.
         """
         k = self.places(batch_size)
+        if going is not None:
+            k = k[[self.cells[int(place)].workers in going for place in k]]
         stages = self.belief.stages(batch_size, epoch)
         done = np.concatenate([[epoch], stages[:-1]])
         counts = [self.cells[int(place)].workers for place in k]
         unsure = np.where(self.sd[k] > UNSURE_SD, self.sd[k], 0.0)
         seconds = np.exp(self.log_seconds[k] + unsure)
-        choices = Choices(seconds, self.rates[k], self.startups[k], self._can_resize)
+        choices = Choices(
+            seconds,
+            self.rates[k],
+            self.startups[k],
+            self._can_resize and (going is None or going.can_resize),
+            lost=0.0 if going is None else going.lost_epochs,
+            changes=0 if going is None else going.changes,
+        )
         step: Step = best_step(
             choices,
             stages,
             np.maximum(self.restart(batch_size, done), penalty),
             seconds_left=seconds_left,
             epoch=epoch,
-            place=counts.index(workers) if workers in counts else None,
+            place=None if going is None else counts.index(going.workers),
         )
         return step.cost, int(k[step.place])
 

@@ -80,23 +80,28 @@ class NoPlan:
         reason: What was tried and how near it came.
         spent: What the search has cost, NaN where the cost metric fails.
         unit: Unit of the cost.
+        checkpoint: Where the best model that was saved lies, made within the deadline of its
+            run; None where none was.
     """
 
     reason: str
     spent: float
     unit: str
+    checkpoint: str | None = None
 
     def __str__(self) -> str:
         """Says it in a sentence."""
         spent = "" if math.isnan(self.spent) else f" The search spent {self.spent:.3g} {self.unit}."
-        return f"no plan: {self.reason}.{spent}"
+        saved = "" if self.checkpoint is None else f" The best model lies in {self.checkpoint}."
+        return f"no plan: {self.reason}.{spent}{saved}"
 
 
 def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float) -> Plan | NoPlan:
     """Turns the incumbent into a plan, or says why there is none."""
     incumbent = known.incumbent
     if incumbent is None:
-        return NoPlan(_reason(known, limit_met(known, spent)), spent, known.cost.unit)
+        reason = _reason(known, limit_met(known, spent))
+        return NoPlan(reason, spent, known.cost.unit, _best_checkpoint(known))
     record = _demonstration(known, incumbent)
     recipe = record.recipe
     if learning_rate is not None:
@@ -135,6 +140,19 @@ def _demonstration(known: Knowledge, incumbent: Incumbent) -> TrialRecord:
 def _checkpoint(known: Knowledge, record: TrialRecord) -> str | None:
     reached = (r.checkpoint for r in record.run if known.goal.is_met(r) and r.checkpoint)
     return next(reached, None)
+
+
+def _best_checkpoint(known: Knowledge) -> str | None:
+    best, found = -math.inf, None
+    for record in known.records:
+        seconds = 0.0
+        for report in record.run:
+            seconds += report.seconds
+            if seconds > known.limit or report.value is None or report.checkpoint is None:
+                continue
+            if known.goal.sign * report.value > best:
+                best, found = known.goal.sign * report.value, report.checkpoint
+    return found
 
 
 def _reason(known: Knowledge, limit: str) -> str:

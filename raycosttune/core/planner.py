@@ -7,6 +7,7 @@ import numpy as np
 
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.experiment import Experiment
+from raycosttune.core.going import Going
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Floats
@@ -180,8 +181,8 @@ class Planner:
             float(seconds[until]),
         )
 
-    def next_step(self, record: TrialRecord) -> Decision:
-        """Decides on a run that has not reached the target."""
+    def next_step(self, record: TrialRecord, going: Going) -> Decision:
+        """Decides on a run that has not reached the target, and goes as `going` says."""
         known, recipe = self._known, recipe_key(record.recipe)
         outlook = self.outlook(recipe)
         cell = present(record, known.space)
@@ -202,15 +203,16 @@ class Planner:
             penalty=RUNNING_LOSS * loss * outlook.whole,
             epoch=epoch,
             seconds_left=left,
-            workers=cell.workers,
+            going=going,
         )
         anew = self.outlook(self.new_recipe)
         if on > 1.03 * anew.least:
             fresh = self.fresh(self.new_recipe)
             hopeful = fresh.costs.min() < HOPEFUL * fresh.loss * anew.whole
             anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
-            if not hopeful and self._can_resize:
+            if not hopeful and self._can_resize and going.can_resize:
                 k = outlook.places(cell.batch_size)
+                k = k[[outlook.cells[int(at)].workers in going for at in k]]
                 place = int(k[np.argmin(outlook.log_seconds[k] + outlook.sd[k])])
             if hopeful and anew_cost < SAVES * on:
                 unit = known.cost.unit

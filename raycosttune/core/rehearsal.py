@@ -217,12 +217,13 @@ def _train(sweep: Sweep, record: TrialRecord, surface: Surface, clock: Clock) ->
             epoch, seconds = done + k * period, period * surface.epoch_seconds(cell) + startup
             value = goal.target if epoch >= needed * (1 - 1e-9) else goal.target - goal.sign
             clock.seconds += seconds
-            report = Report(epoch, value, seconds, startup, attempt, workers=cell.workers)
+            saved, workers = record.trial_id, cell.workers
+            report = Report(epoch, value, seconds, startup, attempt, saved, workers)
             sweep.tell(record.trial_id, report)
             decision, startup = sweep.decide(record.trial_id), 0.0
             if isinstance(decision, Stop):
                 break
             if isinstance(decision, Resize):
                 cell = resized(sweep.space, cell, decision.workers)
-                startup = surface.startup_seconds(cell)
+                startup, attempt = surface.startup_seconds(cell), attempt + 1
     sweep.tell(record.trial_id, Ended(EndCause.STOPPED))

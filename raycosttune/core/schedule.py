@@ -9,7 +9,8 @@ from raycosttune.core.isotonic import Floats
 
 TIME_STEPS = 48
 MARGIN = 0.995
-INDIFFERENT = 1.005
+INDIFFERENT = 0.005
+FIRMER = 0.02  # what each change of workers before adds to it
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,16 @@ class Choices:
         rates: Cost of a second, shape (n,).
         startups: Seconds of a start, shape (n,).
         can_resize: Whether a run may change its workers.
+        lost: Epochs that a change would repeat now.
+        changes: How often the workers have changed.
     """
 
     seconds: Floats
     rates: Floats
     startups: Floats
     can_resize: bool
+    lost: float = 0.0
+    changes: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,15 @@ def best_step(
             best = np.broadcast_to(best.min(axis=1, keepdims=True), best.shape)
         after = np.minimum(best, failing[k])
     training = epochs[0] * choices.seconds
-    costs = go_on(0, training + choices.startups)[-1].copy()
+    repeated = choices.lost * choices.seconds
+    costs = go_on(0, training + choices.startups + repeated)[-1].copy()
     if place is None:
         chosen = int(np.argmin(costs))
         return Step(float(costs[chosen]), chosen)
     stay = float(go_on(0, training)[-1, place])
     costs[place] = stay
     chosen = int(np.argmin(costs)) if choices.can_resize else place
-    if stay <= costs[chosen] * INDIFFERENT:
+    if stay <= costs[chosen] * (1 + INDIFFERENT + FIRMER * choices.changes):
         chosen = place
     return Step(float(costs[chosen]), chosen)
 

@@ -24,7 +24,7 @@ from raycosttune.core.experiment import Experiment
 from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import is_affordable, reached_limit
+from raycosttune.core.limits import is_affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
@@ -36,7 +36,7 @@ from raycosttune.core.proposer import NoHyperparameters, Proposer
 from raycosttune.core.rehearsal import NumberedRecipes
 from raycosttune.core.space import Space
 from raycosttune.core.state import Writer, session_from_data, session_to_data
-from raycosttune.core.stopping import decide, decide_without_cost
+from raycosttune.core.stopping import decide_without_cost
 from raycosttune.core.wish import Wish
 from raycosttune.errors import InvalidCostError, RayCostTuneError
 
@@ -146,18 +146,27 @@ class Session(Book):
         record = self.records.get(trial_id)
         return None if record is None else self._run(record, self._why.get(trial_id, "restored"))
 
-    def decide(self, trial_id: str) -> Decision:
-        """Decides whether a trial runs on; an unknown one does."""
+    def decide(
+        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = True
+    ) -> Decision:
+        """Decides whether a trial runs on; an unknown one does. See Moment.decide."""
         record = self.records.get(trial_id)
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = decide(self.known, record, self.moment.planner)
+            decision = self.moment.decide(record, free_workers, can_resize=can_resize)
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
             return decide_without_cost(self.known, record, self.elapsed_seconds)
         return decision
+
+    def overdue(self, unheard: Mapping[str, float]) -> dict[str, Stop]:
+        """Returns what runs beyond a limit without a report, and why; see limits.overdue."""
+        try:
+            return overdue(self.known, unheard, **self._so_far())
+        except InvalidCostError:
+            return {}
 
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
@@ -238,16 +247,16 @@ class Session(Book):
         return Run(record.allocation, recipe, why)
 
     def _due_profile(self, free_workers: int | None) -> Profile | None:
-        if self.live:
-            return None
-        left = left_of(self.goal, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
-        return self.moment.profile(free_workers, left)
+        left = left_of(self.goal, **self._so_far())
+        return None if self.live else self.moment.profile(free_workers, left)
 
     def _choices(self) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""
-        so_far = {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}
-        ranked = self.moment.ranked
+        so_far, ranked = self._so_far(), self.moment.ranked
         return [choice for choice in ranked if is_affordable(self.known, choice, **so_far)]
 
     def _limit(self) -> str:
-        return reached_limit(self.known, spent=self.spent, elapsed_seconds=self.elapsed_seconds)
+        return reached_limit(self.known, **self._so_far())
+
+    def _so_far(self) -> dict[str, float]:
+        return {"spent": self.spent, "elapsed_seconds": self.elapsed_seconds}

@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.profile import ProfileRecord, profile_from_data, profile_to_data
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import (
@@ -33,6 +33,7 @@ def record_to_data(record: TrialRecord) -> dict[str, Any]:
         "started": record.started,
         "reports": [dict(vars(report)) for report in record.reports],
         "ended": None if record.ended is None else dict(vars(record.ended)),
+        "resized": None if record.resized is None else dict(vars(record.resized)),
     }
 
 
@@ -60,10 +61,11 @@ def record_from_data(data: Mapping[str, Any]) -> TrialRecord:
         InvalidStateError: If the data has another shape.
     """
     try:
-        ended = data["ended"]
+        ended, resized = data["ended"], data.get("resized")
         record = read_trial({**data, **data["allocation"]})
         record.reports.extend(read_report(report) for report in data["reports"])
         record.ended = None if ended is None else read_ended(ended)
+        record.resized = None if resized is None else read_resized(resized)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         msg = f"a trial's record can't be read: {error!r} in {data!r}"
         raise InvalidStateError(msg) from error
@@ -120,6 +122,12 @@ def read_ended(data: Mapping[str, Any]) -> Ended:
     """Builds a clean end; raises as `read_trial` does."""
     reason, seconds = checked(data, "reason", read_text), checked(data, "seconds", read_real)
     return Ended(EndCause(data["cause"]), reason, seconds).cleaned()
+
+
+def read_resized(data: Mapping[str, Any]) -> Resized:
+    """Builds a change of workers; raises as `read_trial` does."""
+    workers, attempt = (checked(data, key, read_count) for key in ("workers", "attempt"))
+    return Resized(workers, attempt, checked(data, "reason", read_text))
 
 
 def _profile_to_data(record: ProfileRecord) -> dict[str, Any]:

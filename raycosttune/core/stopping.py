@@ -5,9 +5,11 @@ import math
 import numpy as np
 
 from raycosttune.core.cost import checked_cost, may_fall
-from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.going import Going
+from raycosttune.core.guard import chances, guarded
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
@@ -15,24 +17,45 @@ from raycosttune.core.limits import reached_limit
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
+from raycosttune.core.space import Allocation
 
 
-def decide(known: Knowledge, record: TrialRecord, planner: Planner | None = None) -> Decision:
-    """Decides on a trial after its latest report; without a planner bounds alone may stop it."""
+def decide(
+    known: Knowledge,
+    record: TrialRecord,
+    goes: Going,
+    *,
+    planner: Planner | None = None,
+    forecast: Planner | None = None,
+) -> Decision:
+    """Decides on a trial after its latest report.
+
+    Args:
+        known: What the records say.
+        record: The trial.
+        goes: How it goes, and on which workers it may go on.
+        planner: Plans the whole bill; without one only bounds, and the deadline, stop a trial.
+        forecast: Tells how likely the deadline is met, None while nothing is known of times.
+    """
     if not record.reports:
         return Continue()
     if (over := _over(known, record)) is not None:
         return over
-    if planner is not None and present(record, known.space) in known.cells:
-        return planner.next_step(record)
-    return _deadline(known, record) or _budget(known, record) or _worth(known, record) or Continue()
+    is_known = present(record, known.space) in known.cells
+    if planner is not None and is_known:
+        return planner.next_step(record, goes)
+    stop = _deadline(known, record, goes) or _budget(known, record, goes) or _worth(known, record)
+    if stop is None and forecast is not None and is_known:
+        return _guard(known, record, goes, forecast) or Continue()
+    return stop or Continue()
 
 
 def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: float) -> Decision:
     """Decides on a trial where the cost metric fails: what runs may reach the target in time."""
     if not record.reports:
         return Continue()
-    if (stop := _over(known, record) or _deadline(known, record)) is not None:
+    stays = Going(present(record, known.space).workers, can_resize=False)
+    if (stop := _over(known, record) or _deadline(known, record, stays)) is not None:
         return stop
     late = reached_limit(known, spent=0.0, elapsed_seconds=elapsed_seconds)
     return Stop(StopCause.BUDGET, late) if late else Continue()
@@ -49,6 +72,27 @@ def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
     return None
 
 
+def _guard(
+    known: Knowledge, record: TrialRecord, goes: Going, forecast: Planner
+) -> Resize | Stop | None:
+    if known.goal.deadline_seconds is None:
+        return None
+    seen = chances(
+        forecast.outlook(recipe_key(record.recipe)),
+        record.allocation.batch_size,
+        epoch=record.run[-1].epoch,
+        seconds_left=known.limit - record.run_seconds,
+        going=goes,
+    )
+    return guarded(seen, goes)
+
+
+def _cell(known: Knowledge, record: TrialRecord) -> Allocation:
+    """Returns the cell that a trial holds now, its first one where that is none of the space."""
+    cell = present(record, known.space)
+    return cell if cell in known.grid.index else record.allocation
+
+
 def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
     """Bounds the epochs that the run still needs from below."""
     run = record.run
@@ -57,35 +101,42 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
     return max(needed - run[-1].epoch, period, 0.0)
 
 
-def _deadline(known: Knowledge, record: TrialRecord) -> Stop | None:
+def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
     limit = known.goal.deadline_seconds
-    if limit is None or _least_seconds(known, record) <= limit:
+    if limit is None or _least_seconds(known, record, goes) <= limit:
         return None
     why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
     return Stop(StopCause.DEADLINE, why)
 
 
-def _budget(known: Knowledge, record: TrialRecord) -> Stop | None:
+def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
     """Stops a run that can't reach the target for what it may cost in other units."""
     for budget in known.goal.budgets:
-        seconds = _least_seconds(known, record)
-        if checked_cost(budget.cost, record.allocation, seconds) > budget.at_most:
+        seconds = _least_seconds(known, record, goes)
+        if checked_cost(budget.cost, min(_ahead(known, record, goes)), seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
 
 
-def _least_seconds(known: Knowledge, record: TrialRecord) -> float:
-    """Bounds the time of the whole run to the target from below."""
-    ahead = known.time.least(record.allocation) * _epochs_left(known, record)
-    return record.run_seconds + ahead
+def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[Allocation]:
+    """Returns the cells in which a run may go on."""
+    batch = record.allocation.batch_size
+    may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
+    return may or [record.allocation]
+
+
+def _least_seconds(known: Knowledge, record: TrialRecord, goes: Going) -> float:
+    """Bounds the time of the whole run to the target from below, on whatever workers it may."""
+    seconds = min(map(known.time.least, _ahead(known, record, goes)))
+    return record.run_seconds + seconds * _epochs_left(known, record)
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that can't save, over the planned runs, what finishing it costs."""
     if not known.tally.best:  # nothing has reached the target
         return None
-    cell, key = record.allocation, recipe_key(record.recipe)
+    cell, key = _cell(known, record), recipe_key(record.recipe)
     alike = known.tally.hits(cell.batch_size, key)
     left = _epochs_left(known, record)
     epochs = record.run[-1].epoch + left
@@ -111,12 +162,13 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     The likely epoch times lie within their bounds: what is known to do costs no less than by
     the lower ones, going on no more than by the upper one.
     """
-    _, most = known.time.bounds(record.allocation)
+    cell = _cell(known, record)
+    _, most = known.time.bounds(cell)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
     rival = known.goal.rival_cost or math.inf
     saving = known.remaining_runs * (min(known.plans.least_cost(), rival) - best)
-    return saving > known.cost_of(record.allocation, most * left)
+    return saving > known.cost_of(cell, most * left)
 
 
 def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyond: bool) -> float:
@@ -126,7 +178,7 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
     alone: what the others cost is known better from the run that needed fewer.
     """
     if is_beyond:
-        places = np.array([known.grid.index[record.allocation]])
+        places = np.array([known.grid.index[_cell(known, record)]])
     else:
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from raycosttune.core.billing import Use
 from raycosttune.core.cost import CostMetric, may_fall
-from raycosttune.core.held import billed
+from raycosttune.core.held import billed, is_additive
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_name, read_real
 from raycosttune.errors import InvalidCostError
@@ -44,6 +44,11 @@ class WeightedSum:
     def monotone(self) -> bool:
         """Whether no term says of itself that it may fall."""
         return not any(may_fall(metric) for _, metric in self.terms)
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether each trial is billed by itself in every term."""
+        return all(is_additive(metric) for _, metric in self.terms)
 
     def __call__(self, allocation: Allocation, seconds: float) -> float:
         """Returns the weighted sum of the costs."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
+from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.core.value import checked, clean_amount, read_text
@@ -26,6 +26,7 @@ Readers = Mapping[str, Callable[[Row], Told]]
 READERS: Readers[TrialRecord | Observation | ProfileRecord | Profiled] = {
     "asked": read_record,
     "report": read_observation,
+    "resized": read_observation,
     "ended": read_observation,
     "profile": read_profile,
     "profiled": read_profiled,
@@ -102,7 +103,7 @@ def read_trials(rows: Iterable[Row]) -> dict[str, TrialRecord]:
     for row in rows:
         if row["row"] == "asked":
             records.setdefault(checked(row, "trial_id", read_text), read_record(row))
-        elif row["row"] in ("report", "ended"):
+        elif row["row"] in ("report", "resized", "ended"):
             record = records.get(checked(row, "trial_id", read_text))
             if record is not None:
                 _add(record, read_observation(row))
@@ -128,6 +129,8 @@ def _read(rows: Iterable[Row], readers: Readers[Told]) -> Iterator[tuple[str, To
 def _add(record: TrialRecord, observation: Observation) -> None:
     if isinstance(observation, Ended):
         record.ended = record.ended or observation
+    elif isinstance(observation, Resized):
+        record.resized = observation
     elif not any(
         (known.attempt, known.epoch) == (observation.attempt, observation.epoch)
         for known in record.reports

@@ -8,10 +8,14 @@ Every row has a `row` key that names its kind:
 | renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
+| resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
 | profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
+
+`resized` says that the trial goes on with other workers at the same global batch; `attempt` is
+its last start before. Older journals have none.
 
 [space] is the search space as Tune has it, [cells] the rules for workers and batches, and
 [learning_rate] how the rate follows the batch, null for none; older journals lack them.
@@ -37,7 +41,7 @@ learning-rate rule; `value` is null where the metric was missing or not a number
 ignores keys that it doesn't know.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -47,7 +51,7 @@ from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
 from raycosttune.core.space import Allocation, Space
-from raycosttune.core.state import read_ended, read_report, read_trial
+from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
 from raycosttune.errors import InvalidStateError
 
@@ -55,6 +59,11 @@ VERSION = 1
 ELAPSED = "elapsed_seconds"
 LONGEST_LIST = 4096  # one number a worker; whole data sets stay out of the journal
 Row = dict[str, Any]
+READERS: Mapping[str, Callable[[Row], Observation]] = {
+    "report": read_report,
+    "resized": read_resized,
+    "ended": read_ended,
+}
 
 
 def header_row(
@@ -165,8 +174,8 @@ def renamed_row(trial_id: str, record_id: str) -> Row:
 
 
 def observation_row(trial_id: str, observation: Observation) -> Row:
-    """Returns the row of a report or an end."""
-    kind = "report" if isinstance(observation, Report) else "ended"
+    """Returns the row of a report, a change of workers or an end."""
+    kind = type(observation).__name__.lower()
     return {"row": kind, "trial_id": trial_id, **asdict(observation)}
 
 
@@ -180,14 +189,14 @@ def read_record(row: Mapping[str, Any]) -> TrialRecord:
     return read_trial(row)
 
 
-def read_observation(row: Mapping[str, Any]) -> Observation:
-    """Builds a report or an end from its row.
+def read_observation(row: Row) -> Observation:
+    """Builds a report, a change of workers or an end from its row.
 
     Raises:
         KeyError: If the row lacks a key.
         ValueError: If a value is of the wrong kind.
     """
-    return read_ended(row) if row["row"] == "ended" else read_report(row)
+    return READERS[row["row"]](row)
 
 
 def read_profile(row: Mapping[str, Any]) -> ProfileRecord:

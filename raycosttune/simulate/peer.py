@@ -161,6 +161,7 @@ class PeerPolicy:
             trial.is_over = True
             peer.trials.append(trial)
             peer.tell(trial)
+        if not isinstance(observation, Report):
             return
         trial.reports.append(observation)
         trial.seconds += observation.seconds

@@ -15,6 +15,7 @@ from raycosttune.simulate.policy import Policy
 from raycosttune.simulate.workload import Workload
 
 OURS = "ours"
+OURS_FIXED = "ours-fixed"  # whose runs stay on their workers
 ZEUS = "zeus"
 TRIALS = 20
 
@@ -55,7 +56,7 @@ PEERS: dict[str, PeerEntry] = {
 
 def policy_names() -> list[str]:
     """Lists every policy; Zeus needs its worker count, as in `zeus@4`."""
-    return [OURS, *PEERS]
+    return [OURS, OURS_FIXED, *PEERS]
 
 
 def start_policy(
@@ -80,17 +81,23 @@ def start_policy(
     Raises:
         InvalidWorkloadError: If there is no such policy, or what it needs isn't installed.
     """
-    if name == OURS:
+    if name in (OURS, OURS_FIXED):
         # One trial at a time, as every peer here, so that spends can be compared.
-        return partial(_start_session, workload, goal, cost)
+        return partial(start_session, workload, goal, cost, resize=name == OURS)
     peer = make_peer(name, workload, goal, cost, seed=seed)
     return lambda _: PeerPolicy(peer, trials)
 
 
-def _start_session(
-    workload: Workload, goal: Goal, cost: CostMetric, clock: Callable[[], float]
+def start_session(
+    workload: Workload,
+    goal: Goal,
+    cost: CostMetric,
+    clock: Callable[[], float],
+    *,
+    resize: bool = True,
 ) -> Session:
-    able = Abilities(profile=True, resize=True)
+    """Starts a session on a workload, whose runs may change their workers or not."""
+    able = Abilities(profile=True, resize=resize)
     args = workload.space, goal
     return Session(*args, cost=cost, max_concurrent=1, abilities=able, clock=clock)
 

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.decision import Finished, Resize, Run, Stop, StopCause, Wait
-from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.core.observation import EndCause, Ended, Report, Resized
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
@@ -163,6 +163,7 @@ class _Simulation:
                 break
             if isinstance(decision, Resize) and self._resize(trial, decision.workers):
                 startup = self._workload.startup_seconds(decision.workers)
+                policy.tell(trial.trial_id, Resized(decision.workers, trial.resizes))
         in_time = self._deadline is None or trial.seconds <= self._deadline
         self._delivered |= ended.cause is EndCause.REACHED and in_time
         policy.tell(trial.trial_id, ended)
@@ -224,6 +225,7 @@ def _report(evaluation: Evaluation, pace: float, startup: float, trial: Simulate
         seconds=startup + evaluation.seconds * pace,
         startup_seconds=startup,
         attempt=trial.resizes + 1,
+        checkpoint=trial.trial_id,
         workers=trial.allocation.workers,
         noise_scale=evaluation.noise_scale,
     )

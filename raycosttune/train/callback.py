@@ -12,6 +12,7 @@ from ray.train import Checkpoint
 from ray.train.v2._internal.execution.callback import WorkerGroupCallback
 from ray.tune.integration.ray_train import TuneReportCallback
 
+from raycosttune.core.value import read_count
 from raycosttune.train.meter import Meter
 
 logger = logging.getLogger(__name__)
@@ -25,8 +26,8 @@ class MeterStartCallback(WorkerGroupCallback):
 
     def before_worker_group_start(self, worker_group_context: object) -> None:
         """See ray.train's WorkerGroupCallback."""
-        del worker_group_context
-        _guarded(self._meter.request)
+        workers = read_count(getattr(worker_group_context, "num_workers", None))
+        _guarded(lambda: self._meter.request(workers))
 
     def after_worker_group_training_start(self, worker_group: object) -> None:
         """See ray.train's WorkerGroupCallback."""

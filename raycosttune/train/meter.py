@@ -40,12 +40,14 @@ class Meter:
         self._index = 0
         self._epoch = 0.0
         self._safe_epoch = 0.0
+        self._workers: int | None = None
         self._requested_at: float | None = None
         self._paid_until: float | None = None
         self._startup_seconds = 0.0
 
-    def request(self) -> None:
-        """Notes that workers are asked for: a start of the run begins."""
+    def request(self, workers: int | None = None) -> None:
+        """Notes that so many workers are asked for: a start of the run begins."""
+        self._workers = workers
         now = self._clock()
         self._requested_at = now
         if self._paid_until is None:
@@ -83,6 +85,7 @@ class Meter:
             startup_seconds=self._startup_seconds,
             attempt=self._attempt,
             checkpoint=checkpoint,
+            workers=self._workers,
             noise_scale=read_number(metrics.get(keys.NOISE_SCALE)),
         )
         self._paid_until, self._startup_seconds = now, 0.0
@@ -91,6 +94,7 @@ class Meter:
             keys.SECONDS: report.seconds,
             keys.STARTUP_SECONDS: report.startup_seconds,
             keys.ATTEMPT: report.attempt,
+            **({} if self._workers is None else {keys.WORKERS: self._workers}),
             keys.INDEX: self._index,
             "epoch": metrics.get("epoch", self._epoch),
         }

@@ -54,7 +54,7 @@ class Admission:
         Raises:
             RayCostTuneError: As the session.
         """
-        free = self._free_workers(session, per_worker)
+        free = self.free_workers(session, per_worker)
         runs = _running(session)
         if self._max_concurrent is not None and runs >= self._max_concurrent:
             return Wait(f"{runs} trials run")
@@ -78,7 +78,7 @@ class Admission:
             )
             self._is_told = True
 
-    def _free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
+    def free_workers(self, session: Session, per_worker: Mapping[str, float]) -> int | None:
         """Returns how many more workers the cluster has room for, None where Ray isn't running.
 
         Ray's figures of what is used lag, so that a trial that has just ended seems to be

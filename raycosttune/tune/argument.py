@@ -34,6 +34,7 @@ RULES: dict[str, Rule] = {
     "workers_per_node": (_is_limit, COUNT, "Leave it out: the cluster says it."),
     "divisible": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
     "profile": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
+    "resize": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
     "min_local_batch": (_is_count, COUNT, "Leave it out for 1."),
     "max_local_batch": LIMIT,
     "learning_rate": (

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from raycosttune.core.decision import Finished
+from raycosttune.core.figure import counted
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Report
 from raycosttune.core.value import read_amount
@@ -12,6 +14,7 @@ from raycosttune.train import keys
 from raycosttune.tune.once import Once
 from raycosttune.tune.result import reported_names
 
+logger = logging.getLogger(__name__)
 Result = Mapping[str, Any]
 MOST_NAMES = 8
 EPOCH = "Report the passes over the data done so far, counted from 1; within one 0.5, 1.5."
@@ -36,6 +39,20 @@ class Notices:
             "the sweep has no CostAwareScheduler: no trial is stopped at the target, and no "
             "journal is kept. Pass scheduler=CostAwareScheduler().",
         )
+
+    def end(self, end: Finished, trials: int) -> None:
+        """Says why the search ends; loudly where it failed, or had run trials before Tune's run."""
+        if trials:
+            self._once.warning(
+                "end",
+                "this run gets no trial: its search has already run %s, and %s. Make a "
+                "new CostAwareSearch for another sweep.",
+                counted(trials, "trial"),
+                end.why,
+            )
+        else:
+            level = logging.WARNING if end.is_failure else logging.INFO
+            logger.log(level, "the search ends: %s", end.why)
 
     def unknown(self, trial_id: str) -> None:
         """Warns of a trial that another searcher has made."""

@@ -8,7 +8,7 @@ from ray.tune.result import AUTO_RESULT_KEYS
 
 from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.profile import ProfileRecord
-from raycosttune.core.value import read_amount, read_number
+from raycosttune.core.value import read_amount, read_count, read_number
 from raycosttune.train import keys
 
 Result = Mapping[str, Any]
@@ -17,7 +17,7 @@ TIME_THIS_ITER_S = "time_this_iter_s"
 ITERATIONS_SINCE_RESTORE = "iterations_since_restore"
 METERED = (
     *(keys.SECONDS, keys.ITERATION_SECONDS, keys.STARTUP_SECONDS),
-    *(keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT),
+    *(keys.ATTEMPT, keys.INDEX, keys.CHECKPOINT, keys.WORKERS),
     *keys.OF_WORKERS,
 )
 
@@ -34,6 +34,7 @@ class Attempt:
         index: Number of the last metered report of this start.
         offset: What to add to the run's own attempt number, None before the first report.
         before: Results of earlier starts that Tune counts too, None before the first report.
+        is_moved: Whether it was begun to go on with other workers.
     """
 
     number: int = 1
@@ -43,6 +44,7 @@ class Attempt:
     index: int = 0
     offset: int | None = None
     before: int | None = None
+    is_moved: bool = False
 
 
 class ResultReader:
@@ -63,6 +65,18 @@ class ResultReader:
         number = reports[-1].attempt + 1 if reports else 1
         unpaid = before.unpaid_seconds + self.seconds_since(record.trial_id, now)
         self._attempts[record.trial_id] = Attempt(number, heard_at=now, unpaid_seconds=unpaid)
+
+    def move(self, record: TrialRecord, now: float, told: float) -> None:
+        """Opens a start on other workers: what passed since the last report is its start-up.
+
+        Args:
+            record: The trial.
+            now: Clock reading.
+            told: Seconds of it that late reports have told of.
+        """
+        self.begin(record, now)
+        moved = self._attempt(record.trial_id)
+        moved.is_moved, moved.unpaid_seconds = True, max(moved.unpaid_seconds - told, 0.0)
 
     def wait(self, trial_id: str, now: float) -> None:
         """Notes that a trial is not running yet, as others hold its workers."""
@@ -120,13 +134,14 @@ class ResultReader:
         Returns:
             The report; its value is None where the metric is missing or no number, its
             epoch is Tune's iteration where none was reported. The first report of a start
-            that isn't metered is charged from the request for its workers: what the function
-            itself did not take is start-up.
+            that isn't metered, or goes on with other workers, is charged from the request for
+            its workers: what the function itself did not take is start-up.
         """
         known = self._attempt(trial_id)
         iteration, waited = _iteration(result), 0.0
         seconds = max(read_amount(_seconds(result)) or 0.0, 0.0)
-        if keys.ATTEMPT in result:
+        is_metered = keys.ATTEMPT in result
+        if is_metered:
             own = max(_whole(result[keys.ATTEMPT]), 1)
             if known.offset is None:
                 known.offset = max(known.number - own, 0)
@@ -135,9 +150,11 @@ class ResultReader:
         else:
             if iteration < known.iteration:
                 known.number, known.before = known.number + 1, None
-            if known.iteration == 0:
-                waited = max(self.seconds_since(trial_id, now) - seconds, 0.0)
             number = known.number
+        if known.iteration == 0 and (known.is_moved or not is_metered):
+            waited = max(self.seconds_since(trial_id, now) - seconds, 0.0)
+            if known.is_moved:
+                waited, known.unpaid_seconds = waited + known.unpaid_seconds, 0.0
         known.iteration = iteration
         if known.before is None:
             counted = _whole(result.get(TRAINING_ITERATION)) - iteration
@@ -151,6 +168,7 @@ class ResultReader:
             startup_seconds=waited + (read_number(result.get(keys.STARTUP_SECONDS)) or 0.0),
             attempt=number,
             checkpoint=path if isinstance(path, str) else checkpoint,
+            workers=read_count(result.get(keys.WORKERS)),
             noise_scale=read_number(result.get(keys.NOISE_SCALE)),
         )
 
@@ -172,6 +190,20 @@ class ResultReader:
 
     def _attempt(self, trial_id: str) -> Attempt:
         return self._attempts.setdefault(trial_id, Attempt())
+
+
+def last_result(record: TrialRecord, metric: str) -> dict[str, Any]:
+    """Returns the last report of a trial as a result for Tune, empty before the first."""
+    if not record.reports:
+        return {}
+    last = record.reports[-1]
+    result = {
+        "epoch": last.epoch,
+        metric: last.value,
+        keys.CHECKPOINT: last.checkpoint,
+        TRAINING_ITERATION: len(record.run),
+    }
+    return {key: value for key, value in result.items() if value is not None}
 
 
 def reported_names(result: Result) -> list[str]:

@@ -10,15 +10,18 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils import flatten_dict
 
-from raycosttune.core.decision import Stop
+from raycosttune.core.decision import Continue, Resize, Stop
+from raycosttune.core.held import present
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.errors import InvalidTrainableError
 from raycosttune.train.keys import PROFILE
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
+from raycosttune.tune.move import can_move, move
 from raycosttune.tune.rebuilt import rebuild
 from raycosttune.tune.resources import DriverResources, WorkerResources
+from raycosttune.tune.result import last_result
 from raycosttune.tune.search import CostAwareSearch
 from raycosttune.tune.sweep import Sweep
 from raycosttune.tune.wrapper import unwrapped
@@ -28,7 +31,10 @@ MOST_ERROR_CHARACTERS = 20_000
 
 
 class CostAwareScheduler(TrialScheduler):
-    """Stops trials as the session of `CostAwareSearch` decides.
+    """Stops and resizes trials as the session of `CostAwareSearch` decides.
+
+    A trial that gets other workers is paused, and goes on from its last checkpoint. Trials that
+    pass a limit of the goal without a report are stopped, too.
 
     It finds the search by itself and keeps no state: Tune does not save a scheduler's. The
     journal lies in `raycosttune/journal.jsonl` of the experiment's folder; where results go
@@ -70,6 +76,7 @@ class CostAwareScheduler(TrialScheduler):
         sweep.add(trial.trial_id, trial.config, experiment)
         if sweep.is_restored and sweep.known(trial.trial_id) is None:
             rebuild(sweep, trial, experiment)
+        move(trial, sweep)
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)
             sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
@@ -82,13 +89,21 @@ class CostAwareScheduler(TrialScheduler):
     ) -> str:
         """See ray.tune.schedulers.TrialScheduler.on_trial_result."""
         self._collector.sweep_if_due()
-        sweep = _search(tune_controller).sweep
-        sweep.observe(trial.trial_id, result, _checkpoint(trial, result))
-        decision = sweep.decide(trial.trial_id)
-        if isinstance(decision, Stop):
-            logger.info("%s stops: %s", trial.trial_id, decision.why)
-            return str(TrialScheduler.STOP)
-        return str(TrialScheduler.CONTINUE)
+        search = _search(tune_controller)
+        sweep, name = search.sweep, trial.trial_id
+        sweep.observe(name, result, _checkpoint(trial, result))
+        able = can_move(trial)
+        match sweep.decide(name, free_workers=search.free_workers, can_resize=able):
+            case Stop(why=why):
+                logger.info("%s stops: %s", name, why)
+                return str(TrialScheduler.STOP)
+            case Resize() as change:
+                logger.info("%s goes on with other workers: %s", name, change.why)
+                sweep.resize(name, change)
+                self._collector.sweep_after_stop()
+                return str(TrialScheduler.PAUSE)
+            case Continue():
+                return str(TrialScheduler.CONTINUE)
 
     def on_trial_complete(
         self,
@@ -114,10 +129,16 @@ class CostAwareScheduler(TrialScheduler):
         self._collector.sweep_if_due()
         sweep = _search(tune_controller).sweep
         live = list(tune_controller.get_live_trials())
+        late = sweep.overdue()
+        for trial in live:
+            if trial.status == Trial.RUNNING and trial.trial_id in late:
+                logger.info("%s stops: %s", trial.trial_id, late[trial.trial_id].why)
+                tune_controller.stop_trial(trial)
+        live = [trial for trial in live if trial.status != Trial.TERMINATED]
         held = sum(_workers(sweep, trial) for trial in live if trial.status == Trial.RUNNING)
         most = sweep.session.space.max_workers or math.inf
         for trial in live:
-            if trial.status != Trial.PENDING:
+            if trial.status not in (Trial.PENDING, Trial.PAUSED):
                 continue
             if held and held + _workers(sweep, trial) > most:
                 sweep.note_waiting(trial.trial_id)
@@ -127,10 +148,15 @@ class CostAwareScheduler(TrialScheduler):
             if not known.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
                 logger.info("%s has ended before and is not run again", trial.trial_id)
                 record = sweep.record(trial.trial_id)
-                _give_last_result(trial, {} if record is None else sweep.last_result(record))
+                metric = sweep.session.goal.metric or ""
+                _give_last_result(trial, {} if record is None else last_result(record, metric))
                 tune_controller.stop_trial(trial)
-        pending = (trial for trial in tune_controller.get_trials() if trial.status == Trial.PENDING)
-        return next(pending, None)
+        trials: list[Trial] = list(tune_controller.get_trials())
+        for trial in trials:
+            if trial.status == Trial.PAUSED and move(trial, sweep):
+                sweep.go_on(trial.trial_id)
+                return trial
+        return next((trial for trial in trials if trial.status == Trial.PENDING), None)
 
     def debug_string(self) -> str:
         """See ray.tune.schedulers.TrialScheduler.debug_string."""
@@ -153,7 +179,7 @@ def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
 def _workers(sweep: Sweep, trial: Trial) -> int:
     match sweep.known(trial.trial_id):
         case TrialRecord() as record:
-            return record.allocation.workers
+            return present(record, sweep.session.space).workers
         case ProfileRecord() as record:
             return record.profile.held.workers
     return 0

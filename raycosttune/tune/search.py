@@ -15,10 +15,7 @@ from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
-from raycosttune.tune.convert import (
-    check_same_search,
-    read_param_space,
-)
+from raycosttune.tune.convert import check_same_search, read_param_space
 from raycosttune.tune.past import Past
 from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
 from raycosttune.tune.saved import Saved, first_readable, saved_states, write_saved
@@ -61,6 +58,7 @@ class CostAwareSearch(Teller, Searcher):
         seed: Seed of the sampler.
         profile: Whether to time steps in several cells at one start of workers where that
             pays; only with `torch_trainable`. Each such start is one of Tune's trials.
+        resize: Whether a run may go on from its checkpoint with other workers.
         points_to_evaluate: Configs to run before the search chooses its own, as the space
             nests them, whole or in part; the search fills in what one leaves open.
         known: An earlier sweep of the same model, by raycosttune.read_sweep: what it measured
@@ -89,6 +87,7 @@ class CostAwareSearch(Teller, Searcher):
         space: Mapping[str, Any] | None = None,
         seed: int = 0,
         profile: bool = False,
+        resize: bool = True,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         known: PastSweep | None = None,
     ) -> None:
@@ -106,6 +105,7 @@ class CostAwareSearch(Teller, Searcher):
             max_concurrent=max_concurrent,
             seed=seed,
             profile=profile,
+            resize=resize,
             points=() if points_to_evaluate is None else points_to_evaluate,
             known=known,
         )

@@ -60,6 +60,7 @@ class Setup:
     max_concurrent: int | None = None
     seed: int = 0
     profile: bool = False
+    resize: bool = True
     points: Sequence[Mapping[str, Any]] = ()
     known: PastSweep | None = None
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
@@ -84,7 +85,7 @@ class Setup:
             proposer=self._proposer(distributions),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
-            abilities=Abilities(profile=self.profile),
+            abilities=Abilities(profile=self.profile, resize=self.resize),
             wishes=read_points(self.points, params, distributions),
             prior=None if self.known is None else self.known.prior(goal),
             clock=time.monotonic,

@@ -7,17 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop, StopCause
+from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop
 from raycosttune.core.figure import counted
-from raycosttune.core.memory import says_out_of_memory
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.held import present
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
-from raycosttune.train import keys
-from raycosttune.tune.convert import Config, ParamSpace
+from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.domain import space_state
+from raycosttune.tune.ending import CUT, UNRUN, ending, failure, returned
 from raycosttune.tune.ledger import Ledger
-from raycosttune.tune.notice import SILENT, Notices, hint_at, told_instead
+from raycosttune.tune.notice import Notices, told_instead
 from raycosttune.tune.profile import holds, read_result, without_profile
 from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
 
@@ -52,6 +52,7 @@ class Sweep:
         self._errors: dict[str, str] = {}
         self._told: dict[str, str] = {}
         self._is_cut: dict[str, bool] = {}
+        self._late: dict[str, Stop] = {}
         self._notices = Notices(logger)
 
     def record(self, trial_id: str) -> TrialRecord | None:
@@ -86,19 +87,9 @@ class Sweep:
             self._reader.begin(record, time.monotonic())
 
     def say_end(self, end: Finished) -> None:
-        """Logs why the search ends; loudly where it failed or was used up before Tune's run."""
-        why = end.why
-        self._ledger.over(self.session, why)
-        if self.is_idle and self.session.records:
-            logger.warning(
-                "this run gets no trial: its search has already run %s, and %s. Make a "
-                "new CostAwareSearch for another sweep.",
-                counted(len(self.session.records), "trial"),
-                why,
-            )
-        else:
-            level = logging.WARNING if end.is_failure else logging.INFO
-            logger.log(level, "the search ends: %s", why)
+        """Logs why the search ends, loudly where it was used up before Tune's run."""
+        self._ledger.over(self.session, end.why)
+        self._notices.end(end, trials=len(self.session.records) if self.is_idle else 0)
 
     def add(self, trial_id: str, config: Config, experiment: Path) -> None:
         """Takes in a trial that Tune has queued: a new one, a restored one, or a retry."""
@@ -161,30 +152,60 @@ class Sweep:
             return
         self._fill(trial_id, record)
         seconds = self._reader.unpaid_seconds(record.trial_id, time.monotonic())
-        cause, reason = self._cause(record.trial_id, is_error=is_error, has_run=has_run)
         reports = record.reports if isinstance(record, TrialRecord) else []
+        if is_error:
+            cause, reason = failure(self._errors.get(record.trial_id, "it failed"))
+        else:
+            is_silent = isinstance(record, TrialRecord) and not reports
+            own = CUT if self._is_cut.get(record.trial_id) else returned(is_silent=is_silent)
+            cause, reason = ending(self._last_word(record.trial_id), own if has_run else UNRUN)
         if reports and all(report.value is None for report in reports):
             told = self._told.get(record.trial_id)
             reason = f"{reason.rstrip('.')}; it reported {told}" if told else reason
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
-    def decide(self, trial_id: str) -> Decision:
-        """Decides whether a trial runs on; one that isn't ours does."""
+    def decide(
+        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = False
+    ) -> Decision:
+        """Decides whether a trial runs on; one that isn't ours does. See Session.decide."""
         record = self.record(trial_id)
-        return Continue() if record is None else self.session.decide(record.trial_id)
+        if record is None:
+            return Continue()
+        known, free = record.trial_id, free_workers
+        return self.session.decide(known, free_workers=free, can_resize=can_resize)
 
-    def last_result(self, record: TrialRecord) -> dict[str, Any]:
-        """Returns the last report of a trial as a result for Tune, empty before the first."""
-        if not record.reports:
-            return {}
-        last = record.reports[-1]
-        result = {
-            "epoch": last.epoch,
-            self.session.goal.metric or "": last.value,
-            keys.CHECKPOINT: last.checkpoint,
-            TRAINING_ITERATION: len(record.run),
+    def resize(self, trial_id: str, change: Resize) -> None:
+        """Promises other workers to a trial, which pauses until it goes on with them."""
+        if (record := self.record(trial_id)) is not None:
+            told = Resized(change.workers, record.reports[-1].attempt, change.why)
+            self._ledger.tell(self.session, record.trial_id, told)
+
+    def go_on(self, trial_id: str) -> None:
+        """Notes that a trial starts again on its new workers."""
+        if (record := self.record(trial_id)) is not None:
+            before = record.seconds
+            self._fill(trial_id, record)
+            self._reader.move(record, time.monotonic(), record.seconds - before)
+
+    def config(self, trial_id: str, config: Config) -> Config | None:
+        """Returns the config of a trial for the workers that it has now, None if it is that."""
+        record = self.record(trial_id)
+        if record is None or record.resized is None:
+            return None
+        cell = present(record, self.session.space)
+        batch = self.session.space.user_batch(cell)
+        changed = merged(config, self.params.config(cell.workers, batch, {}))
+        return None if changed == config else changed
+
+    def overdue(self) -> dict[str, Stop]:
+        """Returns the running trials that have passed a limit without a report, and why."""
+        now = time.monotonic()
+        unheard = {
+            record.trial_id: self._reader.unpaid_seconds(record.trial_id, now)
+            for record in self.session.live
         }
-        return {key: value for key, value in result.items() if value is not None}
+        self._late |= self.session.overdue(unheard)
+        return self._late
 
     def note_error(self, trial_id: str, text: str) -> None:
         """Remembers why an attempt of a trial failed, and stops its clock."""
@@ -211,7 +232,7 @@ class Sweep:
         session.load_state(self.session.state())
         self.session = session
         most = session.space.max_workers
-        held = {record.trial_id: record.allocation for record in session.live}
+        held = {record.trial_id: present(record, session.space) for record in session.live}
         held.update({record.trial_id: record.profile.held for record in session.live_profiles})
         for name, cell in held.items():
             if most is not None and cell.workers > most:
@@ -231,7 +252,10 @@ class Sweep:
         if self._reader.missed(known, result):
             self._fill(trial_id, record)
         report = self._reader.read(known, result, metric, checkpoint, time.monotonic())
-        report = replace(report, others=self.session.goal.others(result))
+        workers = report.workers
+        if workers is None and record.resized is not None:
+            workers = present(record, self.session.space).workers
+        report = replace(report, workers=workers, others=self.session.goal.others(result))
         if not self._ledger.tell(self.session, known, report) and record.is_live:
             self._reader.hold(known, report.seconds)
         self._notices.read(trial_id, result, report, metric)
@@ -268,27 +292,6 @@ class Sweep:
                     "%s: epoch %g was lost on the way and is filled in", trial_id, moved.epoch
                 )
 
-    def _cause(self, known: str, *, is_error: bool, has_run: bool) -> tuple[EndCause, str]:
-        if is_error:
-            text = self._errors.get(known, "it failed")
-            reason = text.strip().splitlines()[-1] if text.strip() else "it failed"
-            memory = says_out_of_memory(text)
-            if hint := hint_at(text):
-                reason = f"{reason.rstrip('.')}; {hint}"
-            return (EndCause.OUT_OF_MEMORY if memory else EndCause.FAILED), reason
-        match self.session.decide(known):
-            case Stop(StopCause.REACHED, why):
-                return EndCause.REACHED, why
-            case Stop(_, why):
-                return EndCause.STOPPED, why
-            case Continue() | Resize():
-                if has_run:
-                    return EndCause.FINISHED, self._own_end(known)
-                return EndCause.STOPPED, "it was removed before it ran"
-
-    def _own_end(self, known: str) -> str:
-        if self._is_cut.get(known):
-            return "Tune's own stop ended it"
-        record = self.session.records.get(known)
-        is_silent = record is not None and not record.reports
-        return f"the training function returned{f' {SILENT}' if is_silent else ''}"
+    def _last_word(self, known: str) -> Decision:
+        decision = self.session.decide(known, can_resize=False)
+        return decision if isinstance(decision, Stop) else self._late.get(known, decision)

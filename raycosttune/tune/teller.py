@@ -9,6 +9,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.session import Session
+from raycosttune.tune.admission import Admission
 from raycosttune.tune.convert import ParamSpace, missing_space
 from raycosttune.tune.past import Past, not_begun, past_of
 from raycosttune.tune.plan import TunePlan, plan_of
@@ -28,6 +29,7 @@ class Teller:
 
     goal: Goal
     past: Past | None
+    _admission: Admission
     _setup: Setup
     _keys: tuple[str, str]
     _is_restored: bool
@@ -69,6 +71,11 @@ class Teller:
     def session(self) -> Session:
         """The state of the sweep, made when first read; raises what `sweep` does."""
         return self.sweep.session
+
+    @property
+    def free_workers(self) -> int | None:
+        """Workers that the cluster can hold beside what runs, None where Ray isn't running."""
+        return self._admission.free_workers(self.session, self._setup.resources_per_worker)
 
     def plan(self) -> TunePlan | NoPlan:
         """Returns the best configuration so far, ready to be run; see Session.plan."""

@@ -53,6 +53,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     torch_config: "TorchConfig | None" = None,
     workers_key: str = WORKERS_KEY,
     samples: int | None = None,
+    min_workers: int | None = None,
 ) -> Callable[[Config], None]:
     """Makes a Ray Train loop for PyTorch into what Ray Tune runs.
 
@@ -74,18 +75,22 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         workers_key: Key of the worker count in the config, nested with "/".
         samples: Samples of an epoch, for profiles of a loop that neither draws its batches
             from a PyTorch DataLoader nor ends an epoch within some steps.
+        min_workers: Fewest workers with which a run begins, or goes on where nodes are lost:
+            Ray Train takes as many as it finds, up to the trial's own. The search learns from
+            the number that really ran. Left out, a run waits for all of its workers.
 
     Returns:
         A trainable for `tune.run` or `tune.Tuner`.
 
     Raises:
         InvalidTrainableError: If `train_loop` is no function of at most a config, as when a
-            trainer is passed, `workers_key` is empty, or `samples` is no count.
+            trainer is passed, `workers_key` is empty, or `samples` or `min_workers` is no count.
         InvalidSpaceError: If `resources_per_worker` is unusable.
     """
     check_function("torch_trainable", train_loop, may_take_none=True)
     check_key(workers_key)
-    _check_samples(samples)
+    _check_count("samples", samples, "the samples of an epoch", "samples=len(dataset)")
+    _check_count("min_workers", min_workers, "the fewest workers of a run", "min_workers=1")
     resources = read_resources(resources_per_worker, use_gpu=use_gpu)
 
     def run_training(config: Config) -> None:
@@ -105,6 +110,9 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         folder, results = _experiment()
         journal = run_journal(folder, trial_id)
 
+        least = None if PROFILE in config else min_workers
+        workers: Any = elastic(workers_in(config, workers_key), least)  # Ray types it as of old
+
         def fit(loop: Any, loop_config: Config, own: Sequence[Any], **settings: Any) -> Any:  # noqa: ANN401 - Train's own
             run_callbacks: list[Any] = [*own, *callbacks]
             return trainer_class()(
@@ -112,7 +120,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
                 train_loop_config=loop_config,
                 torch_config=torch_config,
                 scaling_config=ScalingConfig(
-                    num_workers=workers_in(config, workers_key),
+                    num_workers=workers,
                     use_gpu=use_gpu,
                     resources_per_worker=resources,
                 ),
@@ -188,11 +196,15 @@ def function_trainable(
     return trainable
 
 
-def _check_samples(samples: object) -> None:
-    if samples is not None and read_count(samples) is None:
+def elastic(workers: int, least: int | None) -> int | tuple[int, int]:
+    """Returns the workers of a run as Ray Train takes them: a number, or the least and the most."""
+    return workers if least is None or least >= workers else (least, workers)
+
+
+def _check_count(name: str, value: object, what: str, example: str) -> None:
+    if value is not None and read_count(value) is None:
         msg = (
-            "samples must be a whole number of at least 1, the samples of an epoch, got "
-            f"{samples!r}. Write samples=len(dataset)."
+            f"{name} must be a whole number of at least 1, {what}, got {value!r}. Write {example}."
         )
         raise InvalidTrainableError(msg)
 

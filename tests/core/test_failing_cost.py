@@ -2,6 +2,7 @@ import pytest
 
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Continue, Decision, Finished, Run, Stop, StopCause
+from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
@@ -96,4 +97,4 @@ def test_a_run_whose_cost_may_fall_is_not_stopped_for_a_bound_on_it() -> None:
     done = JOB.record(GOAL, OTHER, "done")
     record = running(*(JOB.report(GOAL, CELL, {}, k) for k in range(1, 4)))
     known = Knowledge([done, record], SPACE, GOAL, Rebate())
-    assert decide(known, record) == Continue()
+    assert decide(known, record, Going(record.allocation.workers)) == Continue()

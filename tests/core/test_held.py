@@ -5,8 +5,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import NodeHours, WorkerHours
-from raycosttune.core.held import paid, paid_for, parts, present, resized, was_resized
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.held import (
+    paid,
+    paid_for,
+    parts,
+    present,
+    resized,
+    resizes,
+    was_resized,
+)
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.space import Allocation, Space
 
@@ -75,3 +83,29 @@ def test_a_profile_pays_for_all_its_workers() -> None:
     record.show(Profiled({CELL: 1.0}, 3600.0, 10.0))
     assert paid_for(record, WorkerHours()) == pytest.approx(4)
     assert paid_for(record, NodeHours()) == pytest.approx(2)
+
+
+def test_workers_are_promised_before_they_report() -> None:
+    record = trial((1, 3600.0))
+    record.resized = Resized(4, 1)
+    assert present(record, SPACE) == Allocation(4, 64, 2)
+    assert resizes(record, SPACE) == 0
+    record.ended = Ended(EndCause.STOPPED, seconds=1800.0)
+    assert paid(record, SPACE, WorkerHours()) == pytest.approx(1 + 2)
+
+
+def test_a_late_report_of_the_start_before_changes_no_promise() -> None:
+    record = trial((1, 1.0))
+    record.resized = Resized(4, 1)
+    record.reports.append(Report(2.0, 0.0, 1.0, attempt=1, workers=1))
+    assert present(record, SPACE).workers == 4
+    record.reports.append(Report(3.0, 0.0, 1.0, attempt=2, workers=2))
+    assert present(record, SPACE).workers == 2
+    assert resizes(record, SPACE) == 1
+    record.reports.append(Report(4.0, 0.0, 1.0, attempt=2))
+    assert present(record, SPACE).workers == 4
+
+
+def test_time_since_the_last_report_is_paid_on_the_present_workers() -> None:
+    record = trial((1, 3600.0), (4, 3600.0))
+    assert paid(record, SPACE, WorkerHours(), unheard=1800.0) == pytest.approx(1 + 4 + 2)

@@ -11,6 +11,7 @@ from raycosttune.core.certificate import certify
 from raycosttune.core.constraint import Bound, RunBudget
 from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.decision import Finished, Run, Stop, StopCause
+from raycosttune.core.going import Going
 from raycosttune.core.keeping import keeps
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
@@ -94,12 +95,19 @@ def test_a_run_that_can_only_cost_too_much_is_stopped() -> None:
     begun = JOB.record(goal(), cell, "t", epochs=2)
     record = TrialRecord("t", cell, {}, 0, begun.reports)
     limits = replace(goal(), constraints=(budget(0.01),))
-    decision = decide(Knowledge([record], SPACE, limits, NodeHours()), record)
+    decision = decide(
+        Knowledge([record], SPACE, limits, NodeHours()), record, Going(record.allocation.workers)
+    )
     assert isinstance(decision, Stop)
     assert decision.cause is StopCause.DEADLINE
     assert decision.why.startswith("can't reach the target for at most 0.01 worker-hours a run")
     wide = replace(goal(), constraints=(budget(10.0),))
-    assert not isinstance(decide(Knowledge([record], SPACE, wide, NodeHours()), record), Stop)
+    assert not isinstance(
+        decide(
+            Knowledge([record], SPACE, wide, NodeHours()), record, Going(record.allocation.workers)
+        ),
+        Stop,
+    )
 
 
 def test_a_resized_run_shows_no_cell_to_keep_to_a_budget() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import WorkerHours
+from raycosttune.core.decision import Stop, StopCause
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
@@ -15,11 +16,14 @@ from raycosttune.core.limits import (
     is_affordable,
     last_end,
     limit_met,
+    overdue,
     reached_limit,
 )
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.space import Space
 from tests.core.drive import Job, goal
+from tests.core.told import profiled
 
 SPACE = Space((1,), (64, 128))
 CELL, OTHER = SPACE.cells
@@ -89,13 +93,6 @@ def test_what_the_live_trials_will_still_cost_is_set_aside() -> None:
     assert affords(0.99, live)
     assert not affords(1.01, live)
     assert affords(1.59, begun)
-
-
-def test_live_trials_set_nothing_aside_before_a_cost_is_known() -> None:
-    limits = goal(sweep_budget=3)
-    live = TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 360.0)])
-    known = know(live, goal=limits)
-    assert is_affordable(known, run(2.9, 1), spent=0.1, elapsed_seconds=0)
 
 
 @pytest.mark.parametrize("count", range(1, 6))
@@ -173,3 +170,43 @@ def test_a_live_trial_or_a_success_is_hope() -> None:
     live = TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 1.0)])
     assert hopeless(know(*[FAILED] * 9, live)) == ""
     assert hopeless(know(*[FAILED] * 9, JOB.record(goal(), OTHER, "done"))) == ""
+
+
+def live(name: str, seconds: float) -> TrialRecord:
+    return TrialRecord(name, CELL, {}, 0, [Report(1.0, 0.0, seconds)])
+
+
+def late(known: Knowledge, *, elapsed: float = 0.0, spent: float = 0.0, **unheard: float) -> object:
+    return overdue(known, unheard, spent=spent, elapsed_seconds=elapsed)
+
+
+def test_a_run_beyond_its_deadline_is_overdue_though_it_says_nothing() -> None:
+    known = know(live("a", 60.0), live("b", 90.0), goal=goal(deadline_seconds=100.0))
+    assert late(known, a=40.0, b=10.0) == {}
+    assert late(known, a=30.0, b=11.0) == {
+        "b": Stop(StopCause.DEADLINE, "101 s have passed, 11 s since a report")
+    }
+    assert late(know(live("a", 60.0)), a=1e9) == {}
+
+
+def test_a_limit_of_the_sweep_ends_every_trial_and_profile() -> None:
+    known = Knowledge(
+        [live("a", 3600.0), live("b", 3600.0), FAILED],
+        SPACE,
+        goal(sweep_budget=5.0),
+        WorkerHours(),
+        profiles=(ProfileRecord("p", Profile((CELL,))), profiled(JOB, [CELL], "q")),
+    )
+    assert late(known, spent=2.0, a=3600.0, b=3600.0) == {}
+    ends = late(known, spent=2.0, a=7200.0, b=3600.0)
+    stop = Stop(StopCause.BUDGET, "the sweep's budget of 5 worker-hours is spent")
+    assert ends == dict.fromkeys("abp", stop)
+    known = know(live("a", 60.0), goal=goal(sweep_deadline_seconds=100.0))
+    assert late(known, elapsed=99.0) == {}
+    assert late(known, elapsed=100.0) != {}
+
+
+def test_what_runs_is_taken_to_cost_as_much_as_what_shall_run_before_any_success() -> None:
+    known = know(live("a", 3600.0), goal=goal(sweep_budget=5.0))
+    assert is_affordable(known, run(2.0, 1.0), spent=1.0, elapsed_seconds=0.0)
+    assert not is_affordable(known, run(2.6, 1.0), spent=1.0, elapsed_seconds=0.0)

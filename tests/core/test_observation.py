@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -89,3 +89,16 @@ def test_training_time_is_never_negative() -> None:
 @given(seconds=ANY)
 def test_a_cleaned_end_was_paid_for_a_number_of_seconds(seconds: float) -> None:
     assert 0 <= Ended(EndCause.FAILED, seconds=seconds).cleaned().seconds < math.inf
+
+
+def test_a_change_of_workers_is_taken_once() -> None:
+    trial = record(*attempt(1, 1, 2))
+    change = Resized(4, 1, "late")
+    assert change.cleaned() is change
+    assert trial.take(change)
+    assert not trial.take(change)
+    assert not trial.take(Resized(1, 1))
+    assert trial.resized is change
+    assert trial.take(Resized(1, 2))
+    trial.take(Ended(EndCause.STOPPED))
+    assert not trial.take(Resized(2, 3))

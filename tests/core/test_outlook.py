@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import WorkerHours
+from raycosttune.core.going import Going
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.space import Allocation, Space
@@ -107,7 +108,7 @@ def test_a_step_stays_on_the_workers_of_a_run_unless_it_may_move() -> None:
     run = begun(JOB, SPACE.cells[0], 2)
     for workers in (1, 2, 4):
         fixed = outlook(SPACE, JOB, run, can_resize=False)
-        _, place = fixed.step(64, penalty=fixed.whole, epoch=2.0, workers=workers)
+        _, place = fixed.step(64, penalty=fixed.whole, epoch=2.0, going=Going(workers))
         assert fixed.cells[place].workers == workers
     _, place = outlook().step(64, penalty=1.0)
     assert outlook().cells[place].batch_size == 64

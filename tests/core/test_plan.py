@@ -121,3 +121,23 @@ def test_a_plan_says_which_limit_ended_the_search() -> None:
     assert isinstance(plan, Plan)
     assert plan.limit == "the sweep's budget of 0.1 node-hours is spent"
     assert str(plan).endswith(f"The search spent 0.25 node-hours and ended early: {plan.limit}.")
+
+
+def test_without_a_plan_the_best_model_in_time_is_named() -> None:
+    limits = goal(deadline_seconds=25.0)
+    told = [
+        Report(1.0, 0.2, 10.0, checkpoint="early"),
+        Report(2.0, 0.6, 10.0, checkpoint="best"),
+        Report(2.5, 0.7, 1.0),
+        Report(2.7, None, 1.0, checkpoint="unknown"),
+        Report(3.0, 0.9, 10.0, checkpoint="late"),
+    ]
+    worse = TrialRecord("b", SPACE.cells[0], {}, 1, [Report(1.0, 0.5, 10.0, checkpoint="worse")])
+    records = [TrialRecord("a", SPACE.cells[0], {}, 0, told), worse]
+    plan = make_plan(Knowledge(records, SPACE, limits, WorkerHours()), None, 1.0)
+    assert isinstance(plan, NoPlan)
+    assert plan.checkpoint == "best"
+    assert str(plan).endswith(" The best model lies in best.")
+    plan = make_plan(Knowledge([], SPACE, limits, WorkerHours()), None, 0.0)
+    assert isinstance(plan, NoPlan)
+    assert plan.checkpoint is None

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from raycosttune.core.decision import Continue, Resize, Stop, StopCause
 from raycosttune.core.goal import Goal
+from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
 from raycosttune.core.planner import MOST_MISSES, Planner
@@ -160,7 +161,7 @@ def test_another_recipe_is_tried_once_at_a_time() -> None:
 def test_a_run_before_any_success_goes_on_while_it_is_the_best() -> None:
     cell = planner().first_runs()[0].allocation
     run = begun(JOB, cell, 1)
-    decision = planner(run, can_resize=False).next_step(run)
+    decision = planner(run, can_resize=False).next_step(run, Going(run.allocation.workers))
     assert decision == Continue()
 
 
@@ -170,8 +171,10 @@ def test_a_run_is_resized_only_where_it_may_be() -> None:
     limits = goal(deadline_seconds=150.0)
     late = job.record(goal(), Allocation(1, 64), "late")
     run = begun(job, Allocation(1, 64), 1)
-    moved = planner(late, run, job=job, limits=limits).next_step(run)
-    kept = planner(late, run, job=job, limits=limits, can_resize=False).next_step(run)
+    moved = planner(late, run, job=job, limits=limits).next_step(run, Going(run.allocation.workers))
+    kept = planner(late, run, job=job, limits=limits, can_resize=False).next_step(
+        run, Going(run.allocation.workers)
+    )
     assert isinstance(moved, Resize)
     assert moved.workers in {2, 4}
     assert not isinstance(kept, Resize)
@@ -179,7 +182,9 @@ def test_a_run_is_resized_only_where_it_may_be() -> None:
 
 def test_a_run_past_the_deadline_is_stopped() -> None:
     run = begun(JOB, SPACE.cells[0], 3)
-    decision = planner(run, limits=goal(deadline_seconds=run.run_seconds)).next_step(run)
+    decision = planner(run, limits=goal(deadline_seconds=run.run_seconds)).next_step(
+        run, Going(run.allocation.workers)
+    )
     assert isinstance(decision, Stop)
     assert decision.cause is StopCause.DEADLINE
 
@@ -189,7 +194,9 @@ def test_a_run_is_given_up_where_a_fresh_one_is_expected_to_cost_less() -> None:
     job = Job(JOB.epoch_seconds, {64: 80.0, 128: 5.0, 256: 8.0})
     late = [job.record(goal(), Allocation(1, batch), f"r{batch}") for batch in (64, 128)]
     slow = begun(job, Allocation(1, 64), 1)
-    decision = planner(*late, slow, job=job, limits=goal(deadline_seconds=400.0)).next_step(slow)
+    decision = planner(*late, slow, job=job, limits=goal(deadline_seconds=400.0)).next_step(
+        slow, Going(slow.allocation.workers)
+    )
     assert isinstance(decision, Stop)
     assert decision.cause is StopCause.COST
     assert "a fresh run elsewhere" in decision.why
@@ -201,7 +208,9 @@ def test_without_hope_a_run_goes_on_with_the_fastest_workers_where_it_may(can_re
     records = [vain(JOB, cell, 30, f"t{k}") for k, cell in enumerate(SPACE.cells[:3])]
     run = begun(JOB, Allocation(2, 64), 1)
     limits = goal(deadline_seconds=0.3 * FAST)
-    decision = planner(*records, run, limits=limits, can_resize=can_resize).next_step(run)
+    decision = planner(*records, run, limits=limits, can_resize=can_resize).next_step(
+        run, Going(run.allocation.workers)
+    )
     assert isinstance(decision, Resize if can_resize else Continue)
     assert not isinstance(decision, Resize) or decision.workers == 4
 
@@ -212,7 +221,9 @@ def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:
         fast = planned > 2
         told = begun(JOB, Allocation(1, 128), 1) if fast else run
         limits = goal(planned_runs=planned)
-        decision = planner(reached(Allocation(4, 64)), told, limits=limits).next_step(told)
+        decision = planner(reached(Allocation(4, 64)), told, limits=limits).next_step(
+            told, Going(told.allocation.workers)
+        )
         assert isinstance(decision, kind)
 
 

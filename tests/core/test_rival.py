@@ -7,6 +7,7 @@ from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Continue, Finished, Run, Stop, StopCause
 from raycosttune.core.experiment import worthwhile_experiments
 from raycosttune.core.goal import Goal
+from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import Profile, Profiled
@@ -38,9 +39,11 @@ def test_a_run_that_can_not_beat_a_rival_plan_is_stopped() -> None:
     done = JOB.record(GOAL, CELL, "done")
     begun = JOB.record(GOAL, SPACE.cells[0], "t", epochs=2)
     record = TrialRecord("t", begun.allocation, {}, 1, begun.reports)
-    assert decide(Knowledge([done, record], SPACE, GOAL, WorkerHours()), record) == Continue()
+    goes = Going(record.allocation.workers, can_resize=False)
+    free = Knowledge([done, record], SPACE, GOAL, WorkerHours())
+    assert decide(free, record, goes) == Continue()
     limits = replace(GOAL, rival_cost=1e-6)
-    decision = decide(Knowledge([done, record], SPACE, limits, WorkerHours()), record)
+    decision = decide(Knowledge([done, record], SPACE, limits, WorkerHours()), record, goes)
     assert isinstance(decision, Stop)
     assert decision.cause is StopCause.COST
 

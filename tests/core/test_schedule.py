@@ -140,3 +140,14 @@ def test_what_can_move_later_starts_on_few_workers() -> None:
     fixed = plan(Choices(seconds, rates, none, can_resize=False), ends, 1e4, seconds_left=left)
     assert (moving.place, fixed.place) == (0, 1)
     assert moving.cost < fixed.cost
+
+
+def test_repeated_work_and_earlier_changes_keep_a_run_where_it_is() -> None:
+    def chosen(lost: float = 0.0, changes: int = 0) -> int:
+        columns = np.array([10.0, 4.9]), np.array([1.0, 2.0]), np.array([0.0, 0.0])
+        c = Choices(*columns, can_resize=True, lost=lost, changes=changes)
+        return plan(c, np.array([10.0]), place=0).place
+
+    assert chosen() == 1
+    assert chosen(lost=1.0) == 0
+    assert chosen(changes=1) == 0

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.core.state import VERSION, Writer, check_version, record_from_data, record_to_data
 from raycosttune.errors import InvalidStateError
@@ -29,6 +29,7 @@ RECORDS = st.builds(
     st.integers(0, 100),
     st.lists(REPORTS, max_size=3),
     st.none() | st.builds(Ended, st.sampled_from(EndCause), st.text(), NUMBERS),
+    resized=st.none() | st.builds(Resized, st.integers(1, 8), st.integers(1, 5), st.text()),
 )
 
 
@@ -40,7 +41,8 @@ def test_a_record_survives_json(record: TrialRecord) -> None:
 @given(record=RECORDS, data=st.data())
 def test_a_record_that_lacks_a_part_is_refused(record: TrialRecord, data: st.DataObject) -> None:
     damaged = record_to_data(record)
-    del damaged[data.draw(st.sampled_from(sorted(damaged.keys() - {"started"})))]  # older lack it
+    older_lack = {"resized", "started"}
+    del damaged[data.draw(st.sampled_from(sorted(damaged.keys() - older_lack)))]
     with pytest.raises(InvalidStateError, match="a trial's record can't be read"):
         record_from_data(damaged)
 
@@ -49,6 +51,8 @@ def test_a_record_that_lacks_a_part_is_refused(record: TrialRecord, data: st.Dat
     "change",
     [
         {"ended": 3},
+        {"resized": 3},
+        {"resized": {"workers": 0, "attempt": 1, "reason": ""}},
         {"ended": {"cause": "tired"}},
         {"reports": None},
         {"reports": [{"step": 1}]},

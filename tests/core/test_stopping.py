@@ -8,6 +8,7 @@ from raycosttune.core import stopping
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.goal import Goal
+from raycosttune.core.going import Going, going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.planner import Planner
@@ -27,8 +28,12 @@ def running(*reports: Report) -> TrialRecord:
     return TrialRecord("live", CELL, {}, 1, list(reports))
 
 
+def still(record: TrialRecord) -> Going:
+    return Going(record.allocation.workers, can_resize=False)
+
+
 def judge(record: TrialRecord, *others: TrialRecord, goal: Goal = GOAL) -> Decision:
-    return decide(Knowledge([*others, record], SPACE, goal, WorkerHours()), record)
+    return decide(Knowledge([*others, record], SPACE, goal, WorkerHours()), record, still(record))
 
 
 def cause(decision: Decision) -> StopCause | None:
@@ -53,8 +58,8 @@ def test_with_a_planner_it_decides() -> None:
     record = running(Report(1.0, 0.0, 500.0))
     known = Knowledge([record], SPACE, goal(deadline_seconds=400.0), WorkerHours())
     planner = Planner(known, recipes=False, can_resize=True)
-    decision = decide(known, record, planner)
-    assert decision == planner.next_step(record)
+    decision = decide(known, record, still(record), planner=planner)
+    assert decision == planner.next_step(record, still(record))
     assert cause(decision) is StopCause.DEADLINE
 
 
@@ -85,7 +90,7 @@ def test_no_run_that_would_meet_the_deadline_is_stopped_for_it(
     live = TrialRecord("live", cell, {}, 1)
     for epoch in range(1, job.needed(cell, {})):
         live.reports.append(job.report(limits, cell, {}, epoch))
-        decision = decide(Knowledge([*records, live], space, limits, cost), live)
+        decision = decide(Knowledge([*records, live], space, limits, cost), live, still(live))
         assert cause(decision) in (None, StopCause.COST)
 
 
@@ -113,7 +118,7 @@ def test_a_run_is_cut_for_its_cost_only_where_finishing_it_cannot_pay(
     live.reports.extend(job.report(limits, cell, {}, k) for k in range(1, max(needed // 2, 2)))
     known = Knowledge([done, live], space, limits, cost)
     assert known.incumbent is not None
-    if cause(decide(known, live)) is not StopCause.COST or best == cell:
+    if cause(decide(known, live, still(live))) is not StopCause.COST or best == cell:
         return  # running the same cell again saves nothing
     batch = [other for other in space.cells if other.batch_size == cell.batch_size]
     oracle = min(cost(other, job.seconds(other)) for other in batch)
@@ -149,7 +154,7 @@ def test_only_a_run_that_is_late_at_its_best_is_stopped(
     job = Job({CELL: 10.0, SPACE.cells[2]: 5.0}, {64: 10.0})
     done = job.record(limits, SPACE.cells[2], "done")
     live = TrialRecord("live", CELL, {}, 1, [job.report(limits, CELL, {}, 1)])
-    decision = decide(Knowledge([done, live], SPACE, limits, NodeHours()), live)
+    decision = decide(Knowledge([done, live], SPACE, limits, NodeHours()), live, still(live))
     assert (cause(decision) is StopCause.DEADLINE) is (expected is StopCause.DEADLINE)
 
 
@@ -205,7 +210,7 @@ def test_a_run_beyond_what_its_batch_is_known_to_need_counts_for_its_own_cell_al
     def after(epochs: int) -> Decision:
         reports = [Report(float(k), 0.0, job.epoch_seconds[two]) for k in range(1, epochs + 1)]
         live = TrialRecord("live", two, {}, 1, reports)
-        return decide(Knowledge([done, live], space, limits, WorkerHours()), live)
+        return decide(Knowledge([done, live], space, limits, WorkerHours()), live, still(live))
 
     assert after(5) == Continue()
     assert cause(after(6)) is StopCause.COST
@@ -242,10 +247,10 @@ def test_what_the_bounds_decide_is_what_the_fit_would(
         if record.allocation not in growing.SPACE.cells:
             continue
         known = [Knowledge((*records.values(),), growing.SPACE, limits, cost) for _ in range(2)]
-        quick = decide(known[0], record)
+        quick = decide(known[0], record, still(record))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(stopping, "_surely_saves", lambda *_: False)
-            assert decide(known[1], record) == quick
+            assert decide(known[1], record, still(record)) == quick
 
 
 def test_a_run_that_surely_saves_is_not_worth_a_fit() -> None:
@@ -255,7 +260,7 @@ def test_a_run_that_surely_saves_is_not_worth_a_fit() -> None:
         known = Knowledge(
             [JOB.record(GOAL, CELL, "done"), live], SPACE, goal(planned_runs=planned), WorkerHours()
         )
-        decide(known, live)
+        decide(known, live, still(live))
         assert ("log_mean" in vars(known.time)) is is_fitted
 
 
@@ -264,3 +269,19 @@ def test_without_a_timed_epoch_nothing_is_known_to_do() -> None:
     done.reports = [Report(1.0, 1.0, 5.0, 5.0)]
     live = running(Report(1.0, 0.0, 5.0, 5.0))
     assert judge(live, done) == Continue()
+
+
+@pytest.mark.parametrize("deadline", [None, 1e6])
+def test_a_run_on_workers_beside_the_grid_is_still_judged(deadline: float | None) -> None:
+    """Ray Train may run on fewer workers than asked for."""
+    limits = goal(deadline_seconds=deadline, planned_runs=1)
+    reports = [Report(k, 0.0, 50.0, workers=3) for k in (1.0, 2.0)]
+    live = running(*reports)
+    known = Knowledge(
+        [JOB.record(limits, OTHER, "done"), live], Space((1, 2), (64, 128)), limits, WorkerHours()
+    )
+    goes = going(live, SPACE, free_workers=None, can_resize=True)
+    assert goes.workers == 3
+    assert cause(decide(known, live, goes)) is StopCause.COST
+    live.reports.append(Report(3.0, limits.target, 50.0, workers=3))
+    assert cause(decide(known, live, goes)) is StopCause.REACHED

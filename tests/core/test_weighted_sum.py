@@ -7,6 +7,7 @@ from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, may_fall
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.dollars import Dollars
 from raycosttune.core.energy import EnergyKWh
+from raycosttune.core.held import is_additive
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.weighted_sum import WeightedSum
@@ -28,6 +29,13 @@ def test_a_sum_is_a_cost_and_adds_its_terms_in_runs_and_in_bills() -> None:
 
 class Rebate(WorkerHours):
     monotone = False
+
+
+def test_a_sum_is_additive_where_every_term_is() -> None:
+    used = WeightedSum(((1.0, Dollars(SHEET)), (0.5, NodeHours())), "USD")
+    assert is_additive(used)
+    assert used.is_additive
+    assert not is_additive(SUM)
 
 
 def test_a_sum_may_fall_where_a_term_may() -> None:

@@ -115,5 +115,5 @@ def report(sweep: Session, job: Job, name: str, epoch: int, workers: int | None 
     seconds = job.epoch_seconds[cell] + startup
     sweep.tell(
         name,
-        Report(told.epoch, told.value, seconds, startup, attempt=attempt, workers=cell.workers),
+        Report(told.epoch, told.value, seconds, startup, attempt, name, workers=cell.workers),
     )

@@ -13,6 +13,7 @@ LAST_WORDS = {
     "advise_digits": "num_workers: [1",
     "cheapest_instance": "cheapest: ",
     "custom_cost": "spot, no trial: ",
+    "deadline_guard": "with the guard, ",  # whether in time is up to the machine here
     "digits_sweep": ", batch",
     "parameter_server": "predicted knee: ",
     "straggler": "last epoch, on over off: 0.",

@@ -6,10 +6,10 @@ import pytest
 
 from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.core.observation import EndCause, Ended, Report, Resized
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
-from raycosttune.results.replay import merge_rows, read_names, read_run_reports
+from raycosttune.results.replay import merge_rows, read_names, read_run_reports, read_trials
 from raycosttune.results.rows import asked_row, observation_row
 
 
@@ -133,3 +133,25 @@ def test_names_and_run_reports_that_can_be_read_are_read(caplog: pytest.LogCaptu
     (report,) = read_run_reports([{**run, "metrics": 3}, {**run, "attempt": "x"}, run], "a")
     assert report == Report(1.0, 0.5, 1.0)
     assert len(caplog.records) == 4
+
+
+def test_changed_workers_come_back_from_a_journal() -> None:
+    told = make_session()
+    told.ask("a")
+    change = Resized(2, 1, "the deadline is at risk")
+    seen = (Report(1.0, 0.5, 10.0, checkpoint="c", workers=1), change)
+    for each in seen:
+        told.tell("a", each)
+    rows = [asked_row(told.records["a"]), *(observation_row("a", each) for each in seen)]
+    assert rows[-1] == {
+        "row": "resized",
+        "trial_id": "a",
+        "workers": 2,
+        "attempt": 1,
+        "reason": "the deadline is at risk",
+    }
+    read = make_session()
+    assert merge_rows(read, rows) == 2
+    assert merge_rows(read, rows) == 0
+    assert read.records == told.records == read_trials(rows)
+    assert read.committed_workers == told.committed_workers == 2

@@ -29,13 +29,14 @@ def make_reporter(meter: Meter) -> tuple[MeterReportCallback, Queue]:
 def test_tune_sees_rank_zero_with_what_was_measured(tmp_path: Path) -> None:
     meter = Meter("a", tmp_path / "a.jsonl")
     starter, (reporter, queue) = MeterStartCallback(meter), make_reporter(meter)
-    starter.before_worker_group_start(None)
+    starter.before_worker_group_start(SimpleNamespace(num_workers=2))
     starter.after_worker_group_training_start(None)
     checkpoint: Any = SimpleNamespace(path="/checkpoint/1")
     reporter.after_report(None, [{"accuracy": 0.5, "epoch": 1}, {"accuracy": 0.1}], checkpoint)
     (told,) = queue.items
     assert told["accuracy"] == 0.5
     assert told[keys.ATTEMPT] == 1
+    assert told[keys.WORKERS] == 2
     assert told[keys.CHECKPOINT] == "/checkpoint/1"
     assert told[keys.SECONDS] >= told[keys.STARTUP_SECONDS] >= 0
 

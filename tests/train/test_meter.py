@@ -139,3 +139,15 @@ def test_a_start_that_nobody_saw_begin_has_no_start_up(tmp_path: Path) -> None:
     meter = Meter("a", tmp_path / "a.jsonl", Clock())
     meter.begin_training()
     assert meter.report({}, None)[keys.STARTUP_SECONDS] == 0.0
+
+
+def test_a_report_says_on_how_many_workers_it_was_made(tmp_path: Path) -> None:
+    meter = Meter("a", tmp_path / "a.jsonl", Clock())
+    meter.request(2)
+    assert meter.report({"epoch": 1}, None)[keys.WORKERS] == 2
+    meter.request(3)
+    assert meter.report({"epoch": 2}, None)[keys.WORKERS] == 3
+    meter.request()
+    assert keys.WORKERS not in meter.report({"epoch": 3}, None)
+    rows = read_journal(tmp_path / "a.jsonl")
+    assert [row["workers"] for row in rows if row["row"] == "report"] == [2, 3, None]

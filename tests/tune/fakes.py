@@ -39,6 +39,13 @@ class FakeTrial:
     def init_local_path(self) -> None:
         self.storage.trial_dir_name = self.trial_id
 
+    def set_config(self, config: dict[str, Any]) -> None:
+        self.config = config
+
+    def update_resources(self, resources: Any) -> None:
+        assert self.status != Trial.RUNNING
+        self.placement_group_factory = resources
+
     def update_last_result(self, result: dict[str, Any]) -> None:
         self.last_result = result
 
@@ -67,7 +74,7 @@ class FakeTune:
             search.set_search_properties(names.get("metric"), names.get("mode"), space)
 
     def get_live_trials(self) -> set[FakeTrial]:
-        return {t for t in self.trials if t.status in (Trial.PENDING, Trial.RUNNING)}
+        return {t for t in self.trials if t.status not in (Trial.TERMINATED, Trial.ERROR)}
 
     def get_trials(self) -> list[FakeTrial]:
         return self.trials
@@ -96,7 +103,7 @@ class FakeTune:
         return trial
 
     def report(self, trial: FakeTrial, **metrics: Any) -> str:
-        """Hands a result to both, as Tune does, and ends a stopped trial."""
+        """Hands a result to both, as Tune does, and ends or pauses a trial as decided."""
         iteration = int(trial.last_result.get("training_iteration", 0)) + 1
         metrics = {"training_iteration": iteration, "time_this_iter_s": 1.0, **metrics}
         decision: str = self.scheduler.on_trial_result(self, trial, metrics)
@@ -105,6 +112,8 @@ class FakeTune:
         else:
             self.searcher.on_trial_result(trial.trial_id, metrics)
         trial.last_result = metrics
+        if decision == "PAUSE":
+            trial.status = Trial.PAUSED
         if decision == "STOP":
             self.stop_trial(trial)
         return decision

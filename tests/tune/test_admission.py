@@ -119,9 +119,9 @@ def test_a_trial_that_has_just_ended_is_not_taken_for_another_job_s(
     assert isinstance(admission.ask(session, "a", CPU), Run)
     session.tell("a", Ended(EndCause.FAILED))
     looks.later(0.0)  # Ray's figures lag
-    assert admission._free_workers(session, CPU) == 2
+    assert admission.free_workers(session, CPU) == 2
     looks.later(0.0)
-    assert admission._free_workers(session, CPU) == 0
+    assert admission.free_workers(session, CPU) == 0
 
 
 def test_a_trial_that_waits_for_other_jobs_is_told_once(

@@ -10,7 +10,12 @@ from raycosttune.errors import InvalidSpaceError, InvalidTrainableError
 from raycosttune.tune.folder import local_folder
 from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
 from raycosttune.tune.search import CostAwareSearch
-from raycosttune.tune.trainable import _wait_for_reports, function_trainable, torch_trainable
+from raycosttune.tune.trainable import (
+    _wait_for_reports,
+    elastic,
+    function_trainable,
+    torch_trainable,
+)
 
 
 def loop(config: dict[str, Any]) -> None:
@@ -108,6 +113,17 @@ def test_a_worker_needs_something(make: Any) -> None:
 def test_samples_are_counted(samples: Any) -> None:
     with pytest.raises(InvalidTrainableError, match=r"samples must be .*got"):
         torch_trainable(loop, samples=samples)
+    with pytest.raises(InvalidTrainableError, match=r"min_workers must be .*got"):
+        torch_trainable(loop, min_workers=samples)
+
+
+@pytest.mark.parametrize(
+    ("workers", "least", "taken"), [(4, None, 4), (4, 2, (2, 4)), (4, 4, 4), (2, 4, 2)]
+)
+def test_an_elastic_run_takes_at_most_the_workers_of_its_trial(
+    workers: int, least: int | None, taken: int | tuple[int, int]
+) -> None:
+    assert elastic(workers, least) == taken
 
 
 def test_a_worker_on_a_gpu_may_need_no_cpu() -> None:

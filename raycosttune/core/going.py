@@ -1,0 +1,56 @@
+"""How a run goes at the moment, and on which workers it may go on."""
+
+import math
+from dataclasses import dataclass
+
+from raycosttune.core.held import lost_epochs, present, resizes
+from raycosttune.core.observation import TrialRecord
+from raycosttune.core.space import Space
+
+
+@dataclass(frozen=True)
+class Going:
+    """Says on which workers a run may go on.
+
+    Attributes:
+        workers: Its present workers.
+        most: Most workers that it may have.
+        can_resize: Whether it may change them.
+        lost_epochs: Epochs that a change would repeat: those since its last checkpoint.
+        changes: How often it has changed them.
+    """
+
+    workers: int
+    most: float = math.inf
+    can_resize: bool = True
+    lost_epochs: float = 0.0
+    changes: int = 0
+
+    def __contains__(self, workers: object) -> bool:
+        """Tells whether the run may go on with so many workers."""
+        if workers == self.workers:
+            return True
+        return self.can_resize and isinstance(workers, int) and workers <= self.most
+
+
+def going(
+    record: TrialRecord, space: Space, *, free_workers: int | None, can_resize: bool
+) -> Going:
+    """Returns how a run goes.
+
+    Args:
+        record: The run.
+        space: The legal cells.
+        free_workers: Workers that the cluster can hold beside the running trials, None for
+            any number.
+        can_resize: Whether its workers can be changed at all; still they stay where it has
+            saved nothing to go on from.
+    """
+    workers, lost = present(record, space).workers, lost_epochs(record)
+    return Going(
+        workers,
+        most=math.inf if free_workers is None else workers + free_workers,
+        can_resize=can_resize and lost is not None,
+        lost_epochs=lost or 0.0,
+        changes=resizes(record, space),
+    )
