@@ -83,7 +83,7 @@ def fit(
             name="run",
             storage_path=str(storage),
             callbacks=callbacks,
-            failure_config=FailureConfig(max_failures=1),
+            failure_config=FailureConfig(max_failures=3),
         ),
     ).fit()
 
