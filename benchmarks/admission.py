@@ -34,7 +34,7 @@ from raycosttune.tune.collector import job_groups
 from raycosttune.tune.resources import DriverResources
 
 CPUS = 4
-BUDGET_SECONDS = 400
+BUDGET_SECONDS = 600
 
 
 def main() -> None:

@@ -162,6 +162,12 @@ def _worker_advice(profile: JobProfile, scaling: tuple[Scaling, ...]) -> Iterato
             f"batch {batch}: up to {best.workers} workers are {best.speedup:.3g} times as fast as "
             f"one, at {1 / best.efficiency:.2f} times its worker-hours"
         )
+    elif (fastest := max(fitting, key=lambda each: each.speedup)).workers > 1:
+        yield (
+            f"batch {batch}: one worker is the cheapest; {fastest.workers} are "
+            f"{fastest.speedup:.3g} times as fast, at {1 / fastest.efficiency:.2f} times its "
+            "worker-hours"
+        )
     elif len(scaling) > 1:
         yield (
             f"batch {batch}: one worker is best, {scaling[1].workers} are "

@@ -17,6 +17,7 @@ GAIN = 0.05  # what a change of workers must add to the chance, more after each 
 HOPELESS = 0.02
 RESTART = 1.5  # a change of workers takes so many starts: what ran must end first
 LEAST_SD = 0.02
+LEAST_SECONDS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,11 @@ def chances(
     seconds = starts + (ahead + lost * moves) * paces
     wait = outlook.known.period
     pace = paces[~moves][0] if len(paces[~moves]) else 0.0
+    left = max(seconds_left, LEAST_SECONDS)
     after = starts + np.maximum(ahead - wait, 0.0) * paces
 
     def met(needed: Floats) -> Floats:
-        apart = math.log(max(seconds_left, 1e-9)) - np.log(needed)
+        apart = math.log(left) - np.log(np.maximum(needed, LEAST_SECONDS))
         chance = ndtr(apart / np.maximum(outlook.sd[k], LEAST_SD)).mean(axis=0)
         return np.asarray(chance, dtype=np.float64)
 

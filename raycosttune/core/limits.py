@@ -63,18 +63,20 @@ def _none_usable(known: Knowledge, ended: int) -> str:
 
 
 def overdue(
-    known: Knowledge, unheard: Mapping[str, float], *, spent: float, elapsed_seconds: float
+    known: Knowledge, unheard: Mapping[str, float], *, spent: float | None, elapsed_seconds: float
 ) -> dict[str, Stop]:
     """Returns the trials and profiles that a limit ends though they say nothing, and why.
 
     Args:
         known: What the records say.
         unheard: Seconds since the last report of each, by trial.
-        spent: What the reports have cost.
+        spent: What the reports have cost, None where the cost metric fails.
         elapsed_seconds: Wall time of the sweep.
     """
     goal, live = known.goal, [trial.record for trial in known.live]
-    for record in live if goal.sweep_budget is not None else ():
+    is_counted = spent is not None and goal.sweep_budget is not None
+    spent = spent or 0.0
+    for record in live if is_counted else ():
         so_far = (known.space, known.cost)
         since = unheard.get(record.trial_id, 0.0)
         spent += paid(record, *so_far, unheard=since) - paid(record, *so_far)

@@ -39,7 +39,7 @@ def current(samples: Sequence[Point], noise: float) -> list[int]:
     A sample that no law explains beside those before it shows another state: a neighbour's
     load came or went. A faster one may bring back an earlier state, a slower one is new,
     since two disturbances are rarely alike. A new state of one sample was a pause where an
-    earlier one explains the next sample better, and so was an older sample that is slower
+    earlier one explains the next sample twice as well, and so was an older sample that is slower
     than any law allows beside the newest.
 
     Args:
@@ -57,8 +57,8 @@ def current(samples: Sequence[Point], noise: float) -> list[int]:
             states = [*(state for state in states if state is not home), home]
         elif len(states) > 1 and len(states[-1]) == 1:
             here, before = ([samples[k] for k in state] for state in (states[-1], states[-2]))
-            allowed = DEVIATIONS * noise * math.sqrt(2)
-            is_over = _distance(before, sample) + allowed < _distance(here, sample)
+            off, allowed = _distance(before, sample), DEVIATIONS * noise * math.sqrt(2)
+            is_over = _distance(here, sample) - off > max(off, allowed)
             if is_over and not _surprise(before, sample, noise):
                 states.pop()
         kept = [k for k in states[-1] if not _is_pause(samples[k], sample, noise)]

@@ -166,7 +166,8 @@ class Session(Book):
         try:
             return overdue(self.known, unheard, **self._so_far())
         except InvalidCostError:
-            return {}
+            elapsed = self.elapsed_seconds
+            return overdue(self.known, unheard, spent=None, elapsed_seconds=elapsed)
 
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""

@@ -62,6 +62,16 @@ def test_the_table_ends_where_the_link_is_not_known() -> None:
     assert guide(PROFILE, replace(CLUSTER, link=None)).scaling[-1].workers == 4
 
 
+def test_workers_that_cost_more_than_twice_what_they_bring_are_told_with_their_price() -> None:
+    crowded = replace(PROFILE, pair=Pair(32, 1.16, 1.08, 0.1, 0.02))
+    told = guide(crowded, replace(CLUSTER, workers_per_node=None)).advice
+    assert told[0] == (
+        "batch 64: one worker is the cheapest; 8 are 1.23 times as fast, at 6.52 times its "
+        "worker-hours"
+    )
+    assert told[1].startswith("two workers on one machine each compute 2.57 times as long")
+
+
 def test_an_exchange_that_adds_nothing_sets_no_limit() -> None:
     free = replace(PROFILE, compute=ComputeLine(0.0, 0.01), pair=Pair(32, 0.3, 0.32, 0.1, 0.0))
     assert not any("Lemma" in line for line in guide(free, CLUSTER).advice)

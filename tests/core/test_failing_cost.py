@@ -98,3 +98,21 @@ def test_a_run_whose_cost_may_fall_is_not_stopped_for_a_bound_on_it() -> None:
     record = running(*(JOB.report(GOAL, CELL, {}, k) for k in range(1, 4)))
     known = Knowledge([done, record], SPACE, GOAL, Rebate())
     assert decide(known, record, Going(record.allocation.workers)) == Continue()
+
+
+def test_a_trial_that_hangs_ends_at_the_deadlines_though_its_cost_is_unknown() -> None:
+    cost = Fickle()
+    limits = goal(deadline_seconds=100.0, sweep_deadline_seconds=1000.0, sweep_budget=50.0)
+    simulation = Simulation(SPACE, limits, amdahl(SPACE), cost=cost)
+    sweep = simulation.session
+    sweep.ask("t")
+    sweep.tell("t", Report(1.0, 0.0, 10.0))
+    workers = sweep.records["t"].allocation.workers
+    assert sweep.overdue({"t": 39.0 / workers}) == {}
+    assert cause(sweep.overdue({"t": 50.0 / workers})["t"]) is StopCause.BUDGET
+    cost.fails = True
+    sweep.tell("t", Report(2.0, 0.0, 10.0))
+    assert sweep.overdue({"t": 70.0}) == {}
+    assert cause(sweep.overdue({"t": 81.0})["t"]) is StopCause.DEADLINE
+    simulation.now = 1000.0
+    assert cause(sweep.overdue({})["t"]) is StopCause.BUDGET

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation
-from raycosttune.core.state import VERSION, Writer, check_version, record_from_data, record_to_data
+from raycosttune.core.state import (
+    VERSION,
+    Writer,
+    check_version,
+    read_report,
+    record_from_data,
+    record_to_data,
+)
 from raycosttune.errors import InvalidStateError
 
 NUMBERS = st.floats(0, 1e6)
@@ -141,3 +148,11 @@ def test_an_ended_record_is_written_once_and_a_live_one_each_time() -> None:
     assert after == record_to_data(record)
     another = TrialRecord("t", Allocation(1, 64), {}, 0, [], Ended(EndCause.FAILED))
     assert write(another) == record_to_data(another)
+
+
+@pytest.mark.parametrize("others", [[["latency"]], [["latency", "slow"]], [[3, 1.0]], ["ab", 7]])
+def test_other_metrics_must_be_pairs_of_a_name_and_a_number(others: list[object]) -> None:
+    report = vars(Report(1.0, 0.5, 2.0, others=(("latency", 3.0),)))
+    assert read_report(report).others == (("latency", 3.0),)
+    with pytest.raises(ValueError, match="must be"):
+        read_report({**report, "others": others})

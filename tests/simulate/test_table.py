@@ -1,21 +1,7 @@
 from hypothesis import given
-from hypothesis import strategies as st
 
-from raycosttune.core.measured import measured_space
 from raycosttune.simulate.table import TableWorkload
 from tests.simulate.worlds import FEW, curve, one_batch, tables
-
-PAIRS = st.sets(st.tuples(st.integers(1, 6), st.integers(6, 20)), min_size=1)
-
-
-@given(pairs=PAIRS, per_node=st.none() | st.integers(1, 4))
-def test_exactly_the_measured_pairs_can_be_chosen(
-    pairs: set[tuple[int, int]], per_node: int | None
-) -> None:
-    space = measured_space(pairs, per_node)
-    assert {(cell.workers, cell.batch_size) for cell in space.cells} == pairs
-    for cell in space.cells:
-        assert cell.nodes == -(-cell.workers // (per_node or cell.workers))
 
 
 @FEW

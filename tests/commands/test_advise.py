@@ -31,7 +31,7 @@ def make_job():
 @pytest.mark.timeout(240)
 def test_a_function_in_the_working_directory_is_profiled_and_advised(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(MINE)
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), *sys.path]))
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), *sys.path]))
     few = ("--steps", "1", "--workers", "2", "--memory", "6e8", "--json")
     ran = subprocess.run(
         [sys.executable, "-m", "raycosttune", "advise", "mine:make_job", "--batch", "16", *few],
