@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from raycosttune.report.glance import Glance  # takes a second
     from raycosttune.report.run import Run
 
-PATIENCE = 20.0  # times what reading takes lies between two readings
+PATIENCE = 2.0  # times what reading takes lies between two readings
 
 
 @click.command("watch")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from raycosttune.core.explain import FOUND
 from raycosttune.core.figure import counted, described
-from raycosttune.core.held import paid
+from raycosttune.core.held import paid, present
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.session import Session
@@ -33,7 +33,7 @@ class Lines:
         self._seen = len(records)
         for trial_id, before in list(self._live.items()):
             record = session.records[trial_id]
-            workers = (record.reports[-1].workers if record.reports else None) or before
+            workers = present(record, session.space).workers
             if workers != before:
                 name = plain(trial_id, 60)
                 yield f"{name} goes on with {counted(workers, 'worker')} instead of {before}"

@@ -63,7 +63,9 @@ class Progress(tune.Callback):
             return
         try:
             session = self._search.session
-            glance = glance_of(session, name=self._name, to_come=self._to_come(session))
+            coming = self._to_come(session)  # seldom anew, so that it needs no pause
+            began = time.monotonic()
+            glance = glance_of(session, name=self._name, to_come=coming)
             for screen in self._opened():
                 screen.show(glance, session)
         except Exception:

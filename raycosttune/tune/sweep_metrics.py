@@ -21,7 +21,7 @@ DESCRIPTIONS = {
     COMMITTED: "Workers that running trials hold.",
     BEST: "Cost of a run of the plan, in the unit of the cost.",
     GAP: "Largest fraction of that which anything untried could save.",
-    keys.IMBALANCE: "How uneven the workers' compute times are, 0 for even.",
+    keys.IMBALANCE: "Compute time of the slowest worker over the mean, 1 where even.",
 }
 
 
