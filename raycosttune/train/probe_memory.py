@@ -30,7 +30,7 @@ class MemoryProbe:
     Attributes:
         line: Bytes of a step against the samples of a worker, as extended beyond what was measured.
         peak_bytes: Measured peaks by samples.
-        failed_batch: Fewest samples with which memory ran out, None where it never did.
+        failed_batch: Fewest samples that were too many, None where all that were tried fit.
         memory_bytes: What a worker may use.
     """
 
@@ -139,12 +139,17 @@ def climb(measure: Callable[[int], float], batch_size: int, memory_bytes: float)
     for _ in range(MOST_RUNGS):
         most, enough = max(peaks), 1.0
         try:
-            peaks[wanted] = measure(wanted)
+            peak = measure(wanted)
         except ProbeMemoryError:
             failed, wanted = wanted, math.isqrt(most * wanted)
         else:
-            most, enough = wanted, ENOUGH
-            found = MemoryProbe(_line(peaks), peaks, failed, memory_bytes)
+            # Memory bends: below a batch that doesn't fit, the line through it promises too much.
+            seen = peaks | {wanted: peak}
+            if peak > memory_bytes:
+                failed = wanted
+            else:
+                peaks, most, enough = seen, wanted, ENOUGH
+            found = MemoryProbe(_line(seen), seen, failed, memory_bytes)
             wanted = min(found.fitting, MOST_GROWTH * batch_size)
         if wanted <= most * enough:
             break
