@@ -125,8 +125,8 @@ def _loading(profile: JobProfile) -> str:
         shape = "x".join(map(str, profile.made_up))
         return f"not known, as samples of {shape} were made up"
     return (
-        f"{seconds(profile.loading_seconds)} a batch alone, of which a step waits "
-        f"{seconds(profile.waiting_seconds)}: "
+        f"{seconds(profile.loading_seconds)} a batch alone; a step waits "
+        f"{seconds(profile.waiting_seconds)} for it: "
         f"{'hidden' if _loading_is_hidden(profile) else 'not hidden'}"
     )
 
@@ -212,8 +212,8 @@ def _bandwidth_advice(profile: JobProfile, cluster: Cluster, many: int) -> Itera
         rate = link.bytes_per_second
         servers = parameter_servers(profile.parameter_bytes, many, rate, compute)
         yield (
-            f"parameter servers in place of a ring: {servers} of {size(rate)}/s each hide the "
-            f"exchange of {many} workers"
+            f"parameter servers in place of a ring: {servers} of {size(rate)}/s "
+            f"{'hides' if servers == 1 else 'each hide'} the exchange of {many} workers"
         )
 
 

@@ -94,6 +94,7 @@ def _workers(profile: JobProfile, cluster: Cluster, batch: int) -> tuple[list[in
             why.append(
                 f"not {counted(workers)}: a step of {batch} takes {seconds:.3g} s, "
                 f"on {kept[-1]} {fastest:.3g} s"
+                + (", which gains too little" if seconds < fastest else "")
             )
             continue
         kept.append(workers)

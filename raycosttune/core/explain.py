@@ -8,7 +8,7 @@ from raycosttune.core.figure import counted, described, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
 from raycosttune.core.held import paid, paid_for
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import TrialRecord
+from raycosttune.core.observation import Resized, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
 from raycosttune.core.profile import Profile, ProfileRecord
@@ -104,8 +104,15 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
     return (
         f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}, "
         f"{counted(record.epoch, 'epoch')}, {cost:.3g} {known.cost.unit}: {end}."
-        f"{begun if why else ''}"
+        f"{begun if why else ''}{_moved(record.resized)}"
     )
+
+
+def _moved(change: Resized | None) -> str:
+    if change is None:
+        return ""
+    because = f": {change.reason.rstrip('.')}" if change.reason else ""
+    return f" Moved to {counted(change.workers, 'worker')}{because}."
 
 
 def _runners_up(known: Knowledge, among: Sequence[Point]) -> Iterator[str]:

@@ -170,7 +170,10 @@ def _reason(known: Knowledge, limit: str) -> str:
     if goal.deadline_seconds is not None:
         tried += f" within {goal.deadline_seconds:g} s"
     values = [r.value for record in records for r in record.reports if r.value is not None]
-    if values:
+    late = [seconds_to_target(r, goal) for r in records if any(map(goal.is_met, r.run))]
+    if late:
+        tried += f"; the fastest one at the target took {whole(min(late))} s"
+    elif values:
         tried += f"; the best was {max(values, key=lambda value: goal.sign * value):.4g}"
     elif any(record.reports for record in records):
         tried += f"; none reported a finite {goal.metric!r}"
@@ -179,4 +182,5 @@ def _reason(known: Knowledge, limit: str) -> str:
     if limit:
         return f"{tried}; the search ended: {limit}"
     verdict = "" if running else infeasible(known)
-    return tried + (f"; {verdict}" if verdict else last_end(records))
+    end = "" if late else last_end(records)
+    return tried + (f"; {verdict}" if verdict else end)

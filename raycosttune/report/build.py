@@ -63,7 +63,7 @@ def view_of(
         goal=session.goal,
         unit=session.cost.unit,
         summary=str(plan),
-        plan=None if found is None else _planned(session, found),
+        plan=None if found is None else _planned(found),
         spent=session.spent,
         elapsed_seconds=times.elapsed_seconds,
         is_timed=times.is_timed,
@@ -99,12 +99,11 @@ def _status(session: Session, times: Times) -> tuple[Status, str]:
     return Status.FINISHED, times.over or "nothing runs"
 
 
-def _planned(session: Session, plan: Plan) -> Planned:
+def _planned(plan: Plan) -> Planned:
     cell = plan.allocation
-    recipe = session.records[plan.trial_id].recipe
     return Planned(
-        what=described(cell.workers, cell.batch_size, recipe),
-        config={"workers": cell.workers, "batch_size": cell.batch_size, **recipe},
+        what=described(cell.workers, cell.batch_size, plan.recipe),
+        config={"workers": cell.workers, "batch_size": cell.batch_size, **plan.recipe},
         trial_id=plan.trial_id,
         checkpoint=plan.checkpoint,
         epochs=plan.epochs,
@@ -119,7 +118,8 @@ def _trials(
     session: Session, times: Times, why: Mapping[str, str], workers: Mapping[str, Workers]
 ) -> Iterator[Trial]:
     known, last = session.known, len(session.records) - EXPECTED
-    for turn, (digest, record) in enumerate(zip(known.digests, known.records, strict=True)):
+    own = known.digests[len(known.earlier) :]
+    for turn, (digest, record) in enumerate(zip(own, known.records, strict=True)):
         cell, ended = record.allocation, record.ended
         may_reach = digest.reached is None and record.reports
         is_told = may_reach and (record.is_live or turn >= last)

@@ -130,7 +130,7 @@ def glance_of(session: Session, *, name: str = "", to_come: str = "") -> Glance:
         workers=session.committed_workers,
         trials=len(known.records),
         ends=dict(ends),
-        best=None if found is None else _best(session, found),
+        best=None if found is None else _best(found),
         nothing=plan.reason if isinstance(plan, NoPlan) else "",
         running=tuple(_running(session, known, record) for record in session.live),
         profiles=len(session.live_profiles),
@@ -164,9 +164,9 @@ def _last(records: Sequence[TrialRecord]) -> str:
     return f"{described(cell.workers, cell.batch_size, record.recipe)}: {why}"
 
 
-def _best(session: Session, plan: Plan) -> Best:
-    cell, recipe = plan.allocation, session.records[plan.trial_id].recipe
-    what = described(cell.workers, cell.batch_size, recipe)
+def _best(plan: Plan) -> Best:
+    cell = plan.allocation
+    what = described(cell.workers, cell.batch_size, plan.recipe)
     certificate = plan.certificate
     seconds, cost = plan.predicted_seconds, plan.predicted_cost
     return Best(what, cost, seconds, certificate.gap, certificate.saving)

@@ -36,15 +36,16 @@ class Lines:
             workers = present(record, session.space).workers
             if workers != before:
                 name = plain(trial_id, 60)
-                yield f"{name} goes on with {counted(workers, 'worker')} instead of {before}"
+                went = f"{name} goes on with {counted(workers, 'worker')} instead of {before}"
+                yield f"{went}{_moved(record, workers)}"
                 self._live[trial_id] = workers
             if not record.is_live:
                 del self._live[trial_id]
                 yield _ended(session, record)
         plan = session.plan()
         if isinstance(plan, Plan):
-            cell, recipe = plan.allocation, session.records[plan.trial_id].recipe
-            what = plain(described(cell.workers, cell.batch_size, recipe))
+            cell = plan.allocation
+            what = plain(described(cell.workers, cell.batch_size, plan.recipe))
             if what != self._plan:
                 self._plan = what
                 cost = f"{plan.predicted_cost.mid:.3g} {plain(plan.unit, 40)} a run"
@@ -56,6 +57,12 @@ def _begun(session: Session, record: TrialRecord) -> str:
     because = "" if why in ("", FOUND) else f", which {why}"
     what = described(cell.workers, cell.batch_size, record.recipe)
     return f"{plain(record.trial_id, 60)} starts: {plain(what)}{plain(because)}"
+
+
+def _moved(record: TrialRecord, workers: int) -> str:
+    change = record.resized
+    is_told = change is not None and change.workers == workers and change.reason
+    return f": {plain(change.reason)}" if change is not None and is_told else ""
 
 
 def _ended(session: Session, record: TrialRecord) -> str:

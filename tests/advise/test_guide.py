@@ -10,7 +10,7 @@ def test_every_limit_is_told_with_its_numbers() -> None:
     limits = guide(PROFILE, CLUSTER).limits
     assert limits == {
         "compute": "740 ms a step of 64 on one worker: 100 ms at any batch, 10 ms a sample",
-        "loading": "200 ms a batch alone, of which a step waits 1 ms: hidden",
+        "loading": "200 ms a batch alone; a step waits 1 ms for it: hidden",
         "sync": "two workers' exchange adds 80 ms to a step; of 10 MB alone it takes 100 ms, "
         "20% of it hidden; overhead ratio 0.281; on one machine each computes 1.00 times as long",
         "memory": "1 GB at any batch, 10 MB a sample: at most 200 samples a worker in 3 GB",
@@ -33,7 +33,7 @@ def test_advice_names_workers_batch_bandwidth_and_servers() -> None:
     assert "from batch 240 on, 8 workers compute" not in told
     assert "8 workers compute for as long as they exchange" in told
     assert "8 workers need a ring of" in told
-    assert "parameter servers in place of a ring: 1 of 1 GB/s each" in told
+    assert "parameter servers in place of a ring: 1 of 1 GB/s hides" in told
     apart = " ".join(guide(PROFILE, replace(CLUSTER, workers=4, link=None)).advice)
     assert "parameter servers in place of a ring: 3 of 125 MB/s each" in apart
 
@@ -41,7 +41,7 @@ def test_advice_names_workers_batch_bandwidth_and_servers() -> None:
 def test_loading_that_is_not_hidden_is_told_with_the_loaders_that_hide_it() -> None:
     slow = replace(PROFILE, loading_seconds=1.0, waiting_seconds=1.0, loaders=0)
     found = guide(slow, CLUSTER)
-    assert found.limits["loading"].endswith("waits 1 s: not hidden")
+    assert found.limits["loading"].endswith("waits 1 s for it: not hidden")
     assert "load in the background: num_workers=2 in the DataLoader would hide it" in found.advice
 
 

@@ -62,7 +62,11 @@ def test_workers_that_bring_nothing_are_left_out_and_said_so() -> None:
     slow = replace(PROFILE, pair=Pair(32, 2.62, 0.42, 2.5, 0.0), memory=None)
     sweep = suggest_sweep(slow, replace(CLUSTER, workers=4))
     assert sweep.workers == (1, 2)
-    assert any(line.startswith("not 4 workers: a step of 512 takes") for line in sweep.why)
+    (line,) = (line for line in sweep.why if line.startswith("not 4 workers: a step of 512 takes"))
+    assert line.endswith(", which gains too little")
+    slower = replace(slow, pair=Pair(32, 3.02, 0.42, 2.6, 0.0))
+    said = suggest_sweep(slower, CLUSTER).why
+    assert "not 2 workers: a step of 512 takes 5.26 s, on 1 5.22 s" in said
 
 
 def test_workers_that_outweigh_their_crowding_stay() -> None:

@@ -10,7 +10,7 @@ from raycosttune.core.explain import _frontier, explain
 from raycosttune.core.frontier import Point
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.session import Session
@@ -57,6 +57,19 @@ def test_each_trial_has_a_line_with_its_end_and_its_reason() -> None:
     assert ": failed. " in lines[0]
     assert ": was too slow. " in lines[1]
     assert ": running. " in lines[2]
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("2 meet the deadline.", " workers: 2 meet the deadline."), ("", " workers.")],
+)
+def test_a_trial_that_was_moved_says_where_to_and_why(reason: str, said: str) -> None:
+    session = Simulation(PAIR, goal(), JOB).session
+    session.ask("a")
+    session.tell("a", Report(2.0, 0.0, 36.0, checkpoint="c"))
+    session.tell("a", Resized(2, 1, reason))
+    (line,) = (line for line in session.explain().splitlines() if line.startswith("a: "))
+    assert line.endswith(f" Moved to 2{said}")
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,10 @@ def test_no_plan_says_what_was_tried() -> None:
     assert no_plan(missing) == nothing
     assert no_plan(begun, near) == "2 trials, none reached accuracy 1; the best was 0.9"
     assert no_plan(near, deadline=60).startswith("1 trial, none reached accuracy 1 within 60 s")
+    late = [trial(Report(1.0, 0.9, 50.0), Report(2.0, 1.0, seconds)) for seconds in (25.0, 15.0)]
+    assert no_plan(*late, near, deadline=60) == (
+        "3 trials, none reached accuracy 1 within 60 s; the fastest one at the target took 65 s"
+    )
 
 
 def test_no_plan_says_what_still_runs() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from raycosttune.core.observation import EndCause, Ended, Report
+from raycosttune.core.observation import EndCause, Ended, Report, Resized
 from raycosttune.report.glance import Glance, glance_of, to_come, told
 from raycosttune.report.lines import Lines
 from raycosttune.report.panel import MOST_RUNNING, panel
@@ -99,6 +99,8 @@ def test_each_start_end_change_and_best_is_a_line_once(tmp_path: Path) -> None:
     assert lines(session) == []
     session.tell("b", Report(4.0, 0.7, 2.0, workers=2))
     assert lines(session) == ["b goes on with 2 workers instead of 1"]
+    session.tell("b", Resized(1, 1, "1 worker\nis cheaper"))
+    assert lines(session) == ["b goes on with 1 worker instead of 2: 1 worker is cheaper"]
     session.tell("b", Ended(EndCause.FAILED, "boom\nbang"))
     (line,) = lines(session)
     assert line.startswith("b ended after 4 epochs and 0.0")

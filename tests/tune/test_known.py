@@ -4,8 +4,12 @@ import pytest
 from ray import tune
 
 from raycosttune import InvalidGoalError, WorkerHours, read_sweep
+from raycosttune.core.figure import described
 from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidSpaceError
+from raycosttune.report import sweep_of
+from raycosttune.report.glance import glance_of
+from raycosttune.report.lines import Lines
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTune
@@ -35,6 +39,22 @@ def test_a_new_sweep_begins_with_what_an_earlier_one_measured(tmp_path: Path) ->
     assert plan.spent == 0
     assert plan.config["num_workers"] == plan.allocation.workers
     assert search.explain().startswith("known from an earlier sweep: 1 trial\n")
+
+
+def test_a_plan_of_an_earlier_sweep_is_shown_live_and_in_a_report(tmp_path: Path) -> None:
+    swept(tmp_path / "FIRST")
+    search = CostAwareSearch(GOAL, cost=WorkerHours(), known=read_sweep(tmp_path / "FIRST"))
+    FakeTune(search, tmp_path / "SECOND", SPACE)
+    plan = search.plan()
+    assert isinstance(plan, TunePlan)
+    what = described(plan.allocation.workers, plan.allocation.batch_size, plan.recipe)
+    best = glance_of(search.session, name="SECOND").best
+    assert best is not None
+    assert best.what == what
+    assert Lines()(search.session)[-1].startswith(f"best so far: {what}: ")
+    planned = sweep_of(search.session).plan
+    assert planned is not None
+    assert planned.what == what
 
 
 def test_more_data_is_searched_with_what_is_expected(tmp_path: Path) -> None:
