@@ -23,7 +23,7 @@ class Bound:
         at_least: The smallest one, or None.
 
     Raises:
-        InvalidGoalError: If a value breaks its rule, or neither end is given.
+        InvalidGoalError: If a value breaks its rule, neither end is given, or nothing lies between.
     """
 
     metric: str
@@ -31,7 +31,7 @@ class Bound:
     at_least: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks the name and the ends."""
+        """Checks the name and the ends, and makes NumPy's numbers Python's own."""
         if read_name(self.metric) is None:
             msg = f"Bound.metric must be the name of a reported metric, got {self.metric!r}"
             raise InvalidGoalError(msg)
@@ -40,9 +40,18 @@ class Bound:
             raise InvalidGoalError(msg)
         for name in ("at_most", "at_least"):
             value = getattr(self, name)
-            if value is not None and read_real(value) is None:
+            number = read_real(value)
+            if value is not None and number is None:
                 msg = f"Bound.{name} of {self.metric!r} must be a finite number, got {value!r}"
                 raise InvalidGoalError(msg)
+            object.__setattr__(self, name, number)
+        low, high = self.at_least, self.at_most
+        if low is not None and high is not None and low > high:
+            msg = (
+                f"Bound of {self.metric!r} must have at_least <= at_most, got {low:g} and "
+                f"{high:g}: no evaluation keeps to it"
+            )
+            raise InvalidGoalError(msg)
 
     def __str__(self) -> str:
         """Says the bound."""
@@ -84,6 +93,7 @@ class RunBudget:
         if number is None or number <= 0:
             msg = f"RunBudget.at_most must be a positive number, got {self.at_most!r}"
             raise InvalidGoalError(msg)
+        object.__setattr__(self, "at_most", number)
         if may_fall(self.cost):
             msg = f"RunBudget.cost must not fall, got {self.cost!r}, which says that it may"
             raise InvalidGoalError(msg)

@@ -54,3 +54,15 @@ def going(
         lost_epochs=lost or 0.0,
         changes=resizes(record, space),
     )
+
+
+def fewer_workers(record: TrialRecord, space: Space) -> int | None:
+    """Returns the most workers that a cluster holds for a run, None where it can't go on there.
+
+    Args:
+        record: The run, which holds more than that.
+        space: The legal cells.
+    """
+    batch = record.allocation.batch_size
+    counts = [cell.workers for cell in space.cells if cell.batch_size == batch]
+    return max(counts, default=None) if lost_epochs(record) is not None else None

@@ -166,7 +166,8 @@ class TrialRecord:
 
         Returns:
             Whether it was new: not so after the end, for a report of an attempt and epoch
-            that is known, or for a change of an attempt that is known to be left.
+            that is known, or for a change that is known or of an attempt that was left. Another
+            change of the same attempt takes its place.
         """
         if not self.is_live:
             return False
@@ -180,7 +181,10 @@ class TrialRecord:
             case Ended():
                 self.ended = observation.cleaned()
             case Resized():
-                if self.resized is not None and observation.attempt <= self.resized.attempt:
+                known = self.resized
+                if known is not None and (
+                    observation == known or observation.attempt < known.attempt
+                ):
                     return False
                 self.resized = observation
             case _:

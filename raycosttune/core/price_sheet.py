@@ -84,8 +84,8 @@ class PriceSheet:
         currency: The currency of every price.
 
     Raises:
-        InvalidPriceSheetError: If there is no type, a name comes twice, or the currency is
-            no text.
+        InvalidPriceSheetError: If there is no type, one is no NodePrice, a name comes
+            twice, or the currency is no text.
     """
 
     nodes: tuple[NodePrice, ...]
@@ -93,6 +93,11 @@ class PriceSheet:
 
     def __post_init__(self) -> None:
         """Checks that a name means one type."""
+        given: object = self.nodes
+        is_listed = isinstance(given, list | tuple)
+        if not is_listed or not all(isinstance(node, NodePrice) for node in self.nodes):
+            raise InvalidPriceSheetError([f"nodes must be a list of NodePrice, got {given!r}"])
+        object.__setattr__(self, "nodes", tuple(self.nodes))
         problems = []
         if read_name(self.currency) is None:
             problems.append(f"currency must be a text that isn't empty, got {self.currency!r}")

@@ -99,6 +99,11 @@ class Session(Book):
         return self._moment
 
     @property
+    def can_resize(self) -> bool:
+        """Whether runs may change their workers."""
+        return self._abilities.resize
+
+    @property
     def elapsed_seconds(self) -> float:
         """Wall time of the sweep; time between a crash and a restore is not counted."""
         return self._elapsed_before + self._clock() - self._started

@@ -13,7 +13,7 @@ from raycosttune.core.cells import cells_of
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
-from raycosttune.core.held import resized
+from raycosttune.core.held import present, resized
 from raycosttune.core.history import History
 from raycosttune.core.observation import EndCause
 from raycosttune.core.profile import ProfileRecord
@@ -110,7 +110,7 @@ class Tally:
         if trial.reached is None and cause is EndCause.STOPPED:
             self.given_up += 1
         if cause is EndCause.OUT_OF_MEMORY:
-            self.out_of_memory += (cell,)
+            self.out_of_memory += (present(record, self._space),)
         if not record.reports:
             if cause is EndCause.FAILED:
                 self.failures[cell] += 1

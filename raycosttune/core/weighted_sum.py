@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from raycosttune.core.billing import Use
 from raycosttune.core.cost import CostMetric, may_fall
+from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.held import billed, is_additive
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_name, read_real
@@ -22,19 +23,25 @@ class WeightedSum:
         unit: Unit of the sum.
 
     Raises:
-        InvalidCostError: If there is no term, a weight breaks its rule, or the unit is none.
+        InvalidCostError: If there is no term, a weight or a metric breaks its rule, or the unit
+            is none.
     """
 
     terms: tuple[tuple[float, CostMetric], ...]
     unit: str
 
     def __post_init__(self) -> None:
-        """Checks the weights and the unit; each metric is tried as part of the sum."""
-        object.__setattr__(self, "terms", tuple(self.terms))
+        """Checks terms and unit; each metric is tried in every cell as part of the sum."""
+        given: object = self.terms
+        if not isinstance(given, list | tuple) or not all(map(_is_pair, given)):
+            msg = f"WeightedSum.terms must be pairs of a weight and a metric, got {given!r}"
+            raise InvalidCostError(msg)
+        object.__setattr__(self, "terms", tuple(map(tuple, given)))
         if not self.terms or read_name(self.unit) is None:
             msg = f"WeightedSum must have terms and a unit, got {self.terms!r} and {self.unit!r}"
             raise InvalidCostError(msg)
-        for weight, _ in self.terms:
+        for weight, metric in self.terms:
+            check_cost_metric(metric, ())
             number = read_real(weight)
             if number is None or number < 0:
                 msg = f"a weight must be a number of at least 0, got {weight!r}"
@@ -57,3 +64,7 @@ class WeightedSum:
     def bill(self, uses: Sequence[Use]) -> float:
         """Returns the weighted sum of the bills; see raycosttune.core.billing.Billing."""
         return math.fsum(weight * billed(metric, uses) for weight, metric in self.terms)
+
+
+def _is_pair(term: object) -> bool:
+    return isinstance(term, list | tuple) and len(term) == 2  # noqa: PLR2004 - a pair

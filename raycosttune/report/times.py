@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from raycosttune.core.value import read_real
+from raycosttune.core.value import read_count, read_real
 from raycosttune.report.view import Held
 from raycosttune.results.rows import ELAPSED, Row
 
@@ -45,7 +45,7 @@ class Times:
                 case "asked" | "profile":
                     times._ask(str(row.get("trial_id")), row, at)
                 case "report" | "ended" | "profiled":
-                    key = (row.get("trial_id"), row["row"], row.get("attempt"), row.get("epoch"))
+                    key = tuple(str(row.get(k)) for k in ("trial_id", "row", "attempt", "epoch"))
                     if key not in seen:
                         seen.add(key)
                         times._hold(str(row.get("trial_id")), row, at)
@@ -57,9 +57,12 @@ class Times:
         if trial_id in self.held:
             return
         start = self.elapsed_seconds if at is None else at
-        workers = max((cell["workers"] for cell in row.get("cells", ())), default=1)
+        cells = row.get("cells")
+        rows = [row, *(cells if isinstance(cells, list) else ())]
+        counts = (read_count(part.get("workers")) for part in rows if isinstance(part, dict))
+        workers = max((count for count in counts if count is not None), default=1)
         self.asked[trial_id], self.over = start, ""
-        self.held[trial_id] = [Held(start, start, row.get("workers", workers))]
+        self.held[trial_id] = [Held(start, start, workers)]
 
     def _hold(self, trial_id: str, row: Row, at: float | None) -> None:
         held, seconds = self.held.get(trial_id), read_real(row.get("seconds"))
@@ -68,7 +71,7 @@ class Times:
         last = held[-1]
         end = last.end + seconds if at is None else max(at, last.end)
         start = max(last.end, end - seconds)
-        workers = row.get("workers") or last.workers
+        workers = read_count(row.get("workers")) or last.workers
         if start - last.end <= CLOSE * seconds and workers == last.workers:
             held[-1] = Held(last.start, end, workers)
         elif last.end == last.start:

@@ -1,6 +1,7 @@
 """Price sheets on disk: YAML or JSON, every problem named at once."""
 
 import json
+import math
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -13,6 +14,13 @@ from raycosttune.errors import InvalidPriceSheetError
 
 KEYS = tuple(field.name for field in fields(NodePrice) if field.name != "name")
 REQUIRED = tuple(f.name for f in fields(NodePrice) if f.default is MISSING and f.name in KEYS)
+MERGE = "tag:yaml.org,2002:merge"
+MOST_VALUES = 100_000
+# PyYAML's own constructors raise the last three on a tag whose value is none of its kind.
+UNREADABLE = (
+    *(OSError, ValueError, RecursionError, yaml.YAMLError),
+    *(LookupError, TypeError, AttributeError),
+)
 # Stands in a sheet whose types are all refused, so that the rest of it is checked too.
 BLANK = NodePrice(name="none", per_hour=0.0)
 
@@ -33,7 +41,7 @@ def read_price_sheet(path: Path | str) -> PriceSheet:
     path = Path(path)
     try:
         data = _parsed(path)
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())
         raise InvalidPriceSheetError([f"a price sheet can't be read: {reason} @ {path}"]) from error
     problems: list[str] = []
@@ -78,10 +86,38 @@ def _nodes(data: Mapping[object, object], problems: list[str]) -> Iterator[NodeP
 
 
 def _parsed(path: Path) -> object:
+    if path.exists() and not path.is_file():
+        msg = "it must be a file, got a folder or a device"
+        raise ValueError(msg)
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".json":
         return json.loads(text, object_pairs_hook=_unique)
-    return yaml.load(text, _Loader)  # noqa: S506 - a SafeLoader
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_size(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_size(node: yaml.Node) -> None:
+    """Refuses a document whose aliases stand for more than any sheet holds, or for themselves."""
+    sizes: dict[int, float] = {}
+
+    def size(part: yaml.Node) -> float:
+        if id(part) not in sizes:
+            sizes[id(part)] = math.inf  # of what holds itself
+            inner = part.value if isinstance(part, yaml.CollectionNode) else ()
+            pairs = inner if isinstance(part, yaml.MappingNode) else ((item,) for item in inner)
+            sizes[id(part)] = 1 + sum(size(child) for pair in pairs for child in pair)
+        return sizes[id(part)]
+
+    if size(node) > MOST_VALUES:
+        msg = f"with its aliases written out it must hold at most {MOST_VALUES:,} values"
+        raise ValueError(msg)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -96,7 +132,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
     """Reads YAML without objects; a key that comes twice is an error, not the last one's."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:  # noqa: ANN401, FBT001, FBT002 - PyYAML's
-        pairs = [(str(self.construct_object(key, deep=True)), None) for key, _ in node.value]
-        _unique(pairs)
+        keys = [key for key, _ in node.value if key.tag != MERGE]
+        _unique([(str(self.construct_object(key, deep=True)), None) for key in keys])
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return mapping

@@ -118,7 +118,7 @@ def _read(rows: Iterable[Row], readers: Readers[Told]) -> Iterator[tuple[str, To
             continue
         try:
             told = checked(row, "trial_id", read_text), reader(row)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
             logger.warning(
                 "a journal row is left out (%s: %s): %.300r", type(error).__name__, error, row
             )

@@ -6,6 +6,7 @@ from raycosttune.core.observation import EndCause
 from raycosttune.tune.notice import SILENT, hint_at
 
 UNRUN = EndCause.STOPPED, "it was removed before it ran"
+HALTED = EndCause.STOPPED, "it was stopped while it waited for its workers"
 CUT = EndCause.FINISHED, "Tune's own stop ended it"
 End = tuple[EndCause, str]
 

@@ -11,14 +11,12 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.utils import flatten_dict
 
 from raycosttune.core.decision import Continue, Resize, Stop
-from raycosttune.core.held import present
 from raycosttune.core.observation import TrialRecord
-from raycosttune.core.profile import ProfileRecord
 from raycosttune.errors import InvalidTrainableError
 from raycosttune.train.keys import PROFILE
 from raycosttune.tune.collector import Collector
 from raycosttune.tune.folder import local_folder
-from raycosttune.tune.move import can_move, move
+from raycosttune.tune.move import can_move, fit, move, workers_of
 from raycosttune.tune.rebuilt import rebuild
 from raycosttune.tune.resources import DriverResources, WorkerResources
 from raycosttune.tune.result import last_result
@@ -76,10 +74,11 @@ class CostAwareScheduler(TrialScheduler):
         sweep.add(trial.trial_id, trial.config, experiment)
         if sweep.is_restored and sweep.known(trial.trial_id) is None:
             rebuild(sweep, trial, experiment)
-        move(trial, sweep)
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)
             sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)
+        fit(trial, sweep)
+        move(trial, sweep)
 
     def on_trial_result(
         self,
@@ -128,29 +127,22 @@ class CostAwareScheduler(TrialScheduler):
         """See ray.tune.schedulers.TrialScheduler.choose_trial_to_run."""
         self._collector.sweep_if_due()
         sweep = _search(tune_controller).sweep
+        _stop_late(tune_controller, sweep)
         live = list(tune_controller.get_live_trials())
-        late = sweep.overdue()
-        for trial in live:
-            if trial.status == Trial.RUNNING and trial.trial_id in late:
-                logger.info("%s stops: %s", trial.trial_id, late[trial.trial_id].why)
-                tune_controller.stop_trial(trial)
         live = [trial for trial in live if trial.status != Trial.TERMINATED]
-        held = sum(_workers(sweep, trial) for trial in live if trial.status == Trial.RUNNING)
+        held = sum(workers_of(trial, sweep) for trial in live if trial.status == Trial.RUNNING)
         most = sweep.session.space.max_workers or math.inf
         for trial in live:
             if trial.status not in (Trial.PENDING, Trial.PAUSED):
                 continue
-            if held and held + _workers(sweep, trial) > most:
+            if held and held + workers_of(trial, sweep) > most:
                 sweep.note_waiting(trial.trial_id)
             known = sweep.known(trial.trial_id)
             if known is None:
                 continue
             if not known.is_live or isinstance(sweep.decide(trial.trial_id), Stop):
                 logger.info("%s has ended before and is not run again", trial.trial_id)
-                record = sweep.record(trial.trial_id)
-                metric = sweep.session.goal.metric or ""
-                _give_last_result(trial, {} if record is None else last_result(record, metric))
-                tune_controller.stop_trial(trial)
+                _close(tune_controller, trial, sweep)
         trials: list[Trial] = list(tune_controller.get_trials())
         for trial in trials:
             if trial.status == Trial.PAUSED and move(trial, sweep):
@@ -176,13 +168,20 @@ def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy
     return search
 
 
-def _workers(sweep: Sweep, trial: Trial) -> int:
-    match sweep.known(trial.trial_id):
-        case TrialRecord() as record:
-            return present(record, sweep.session.space).workers
-        case ProfileRecord() as record:
-            return record.profile.held.workers
-    return 0
+def _stop_late(tune_controller: Any, sweep: Sweep) -> None:  # noqa: ANN401 - a proxy
+    """Ends what has passed a limit without a report, also what waits in vain for its workers."""
+    late = sweep.overdue()
+    for trial in list(tune_controller.get_live_trials()) if late else ():
+        known = sweep.known(trial.trial_id)
+        stop = None if known is None else late.get(known.trial_id)
+        if stop is None:
+            continue
+        if trial.status == Trial.RUNNING:
+            logger.info("%s stops: %s", trial.trial_id, stop.why)
+            tune_controller.stop_trial(trial)
+        elif isinstance(known, TrialRecord) and known.reports:
+            logger.info("%s stops while it waits: %s", trial.trial_id, stop.why)
+            _close(tune_controller, trial, sweep)
 
 
 def _no_profiles() -> InvalidTrainableError:
@@ -201,13 +200,16 @@ def _config(tune_controller: Any, trial: Trial) -> Mapping[str, Any]:  # noqa: A
     return config
 
 
-def _give_last_result(trial: Trial, result: Mapping[str, Any]) -> None:
-    """Lets Tune list a trial that it never ran, or forgot the end of, with its result."""
+def _close(tune_controller: Any, trial: Trial, sweep: Sweep) -> None:  # noqa: ANN401 - a proxy
+    """Ends a trial that isn't running, and lets Tune list it with its last result."""
+    record = sweep.record(trial.trial_id)
+    result = {} if record is None else last_result(record, sweep.session.goal.metric or "")
     storage = trial.storage
     if storage is not None and not storage.trial_dir_name:
         trial.init_local_path()
     if result:
         trial.update_last_result({**trial.last_result, **result, "done": True})
+    tune_controller.stop_trial(trial)
 
 
 def _checkpoint(trial: Trial, result: Mapping[str, Any]) -> str | None:

@@ -32,7 +32,7 @@ from raycosttune.tune.capacity import (
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.plan import config_of
-from raycosttune.tune.points import read_points
+from raycosttune.tune.points import check_cells, read_points
 from raycosttune.tune.profile import profile_config, profile_recipe
 from raycosttune.tune.sweep import Sweep
 
@@ -71,22 +71,24 @@ class Setup:
 
         Raises:
             InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
-                domain of numbers, or a point lies outside the space.
+                domain of numbers, or a point lies outside the space or is no legal cell.
             InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
         distributions = read_distributions(params.domains)
         if self.learning_rate is not None:
             _check_rate(self.learning_rate.key, params)
+        space, wishes = self._space(params), read_points(self.points, params, distributions)
+        check_cells(wishes, space)
         return Session(
-            self._space(params),
+            space,
             goal,
             cost=self.cost,
             proposer=self._proposer(distributions),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
             abilities=Abilities(profile=self.profile, resize=self.resize),
-            wishes=read_points(self.points, params, distributions),
+            wishes=wishes,
             prior=None if self.known is None else self.known.prior(goal),
             clock=time.monotonic,
         )

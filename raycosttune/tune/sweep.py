@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop
-from raycosttune.core.figure import counted
 from raycosttune.core.held import present
 from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.domain import space_state
-from raycosttune.tune.ending import CUT, UNRUN, ending, failure, returned
+from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.notice import Notices, told_instead
 from raycosttune.tune.profile import holds, read_result, without_profile
@@ -158,7 +157,8 @@ class Sweep:
         else:
             is_silent = isinstance(record, TrialRecord) and not reports
             own = CUT if self._is_cut.get(record.trial_id) else returned(is_silent=is_silent)
-            cause, reason = ending(self._last_word(record.trial_id), own if has_run else UNRUN)
+            own = own if has_run else (HALTED if reports else UNRUN)
+            cause, reason = ending(self._last_word(record.trial_id), own)
         if reports and all(report.value is None for report in reports):
             told = self._told.get(record.trial_id)
             reason = f"{reason.rstrip('.')}; it reported {told}" if told else reason
@@ -228,16 +228,14 @@ class Sweep:
             self._reader.forget(record.trial_id)
 
     def move_to(self, session: Session) -> None:
-        """Goes on in another session, over what the cluster really holds."""
+        """Goes on in another session, over what the cluster really holds; see move.fit."""
         session.load_state(self.session.state())
         self.session = session
-        most = session.space.max_workers
-        held = {record.trial_id: present(record, session.space) for record in session.live}
-        held.update({record.trial_id: record.profile.held for record in session.live_profiles})
-        for name, cell in held.items():
-            if most is not None and cell.workers > most:
-                reason = f"the cluster holds at most {counted(most, 'worker')}"
-                self._ledger.tell(session, name, Ended(EndCause.FAILED, reason))
+
+    def drop(self, trial_id: str, reason: str) -> None:
+        """Ends a trial that can't run here."""
+        if (record := self.known(trial_id)) is not None:
+            self._ledger.tell(self.session, record.trial_id, Ended(EndCause.FAILED, reason))
 
     def _observe(
         self,

@@ -3,6 +3,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ VALUES = st.floats(-50, 50)
 def test_a_bound_holds_between_its_ends(value: float, low: float, high: float) -> None:
     assert Bound(metric="m", at_most=high).holds(value) is (value <= high)
     assert Bound(metric="m", at_least=low).holds(value) is (value >= low)
+    low, high = sorted((low, high))
     both = Bound(metric="m", at_least=low, at_most=high)
     assert both.holds(value) is (low <= value <= high)
     assert not both.holds(None)
@@ -98,3 +100,14 @@ def test_a_budget_that_limits_nothing_is_refused() -> None:
         RunBudget(cost=Rebate(), at_most=3)
     with pytest.raises(InvalidCostError, match=r"Write NodeHours\(\)"):
         RunBudget(cost=NodeHours, at_most=3)  # type: ignore[arg-type]  # a class
+
+
+def test_numbers_of_numpy_become_pythons_own() -> None:
+    half: Any = np.float32(0.5)
+    bound, budget = Bound(metric="m", at_most=half), RunBudget(cost=NodeHours(), at_most=half)
+    assert json.loads(json.dumps([bound.data(), budget.data()]))[0]["at_most"] == 0.5
+
+
+def test_a_bound_that_nothing_keeps_to_is_refused() -> None:
+    with pytest.raises(InvalidGoalError, match="at_least <= at_most, got 2 and 1"):
+        Bound(metric="m", at_least=2, at_most=1)

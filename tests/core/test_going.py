@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from raycosttune.core.going import Going, going
+from raycosttune.core.going import Going, fewer_workers, going
 from raycosttune.core.observation import Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation, Space
 
@@ -59,3 +59,9 @@ def test_the_promised_workers_count_at_once() -> None:
     record.reports.append(Report(2.0, 0.0, 5.0, attempt=2, checkpoint="c", workers=4))
     goes = going(record, SPACE, free_workers=0, can_resize=True)
     assert (goes.workers, goes.changes) == (4, 1)
+
+
+def test_a_run_goes_on_with_the_most_workers_left_where_it_has_saved_something() -> None:
+    assert fewer_workers(trial(SAVED), SPACE) == 4
+    assert fewer_workers(trial(UNSAVED), SPACE) is None
+    assert fewer_workers(trial(SAVED), Space((2,), (32,))) is None

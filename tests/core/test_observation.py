@@ -97,8 +97,11 @@ def test_a_change_of_workers_is_taken_once() -> None:
     assert change.cleaned() is change
     assert trial.take(change)
     assert not trial.take(change)
-    assert not trial.take(Resized(1, 1))
     assert trial.resized is change
     assert trial.take(Resized(1, 2))
+    assert not trial.take(Resized(8, 1))
+    assert trial.take(Resized(2, 2, "the cluster shrank before it went on"))
+    assert trial.resized is not None
+    assert trial.resized.workers == 2
     trial.take(Ended(EndCause.STOPPED))
     assert not trial.take(Resized(2, 3))

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import pytest
 
@@ -47,3 +48,9 @@ def test_every_problem_of_a_sheet_is_named_at_once() -> None:
     assert len(caught.value.problems) == 2
     with pytest.raises(InvalidPriceSheetError, match="at least one type"):
         PriceSheet(())
+
+
+@pytest.mark.parametrize("nodes", [(1,), NodePrice(name="a", per_hour=1.0), None, {"a": 1}])
+def test_a_sheet_of_anything_else_than_types_is_refused(nodes: Any) -> None:
+    with pytest.raises(InvalidPriceSheetError, match="must be a list of NodePrice"):
+        PriceSheet(nodes)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from raycosttune.core.digest import summed_up
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.tally import Tally
 from tests.core.drive import goal
@@ -71,3 +71,9 @@ def test_what_recipes_contradict_in_themselves_is_the_largest_of_theirs() -> Non
     tally = tally_of(trial(cells[64], 40), trial(cells[128], 10), trial(cells[64], 2, lr=0.2))
     assert tally.violation == max(epochs.violation for epochs in tally.epochs.values())
     assert tally.violation > 1
+
+
+def test_memory_ran_out_where_the_run_was_and_not_where_it_began() -> None:
+    lost = trial(Allocation(2, 64), 2, reached=False)
+    lost.resized, lost.ended = Resized(1, 1), Ended(EndCause.OUT_OF_MEMORY)
+    assert tally_of(lost).out_of_memory == (Allocation(1, 64),)

@@ -1,9 +1,10 @@
 import math
+from typing import Any
 
 import pytest
 
 from raycosttune.core.billing import Use
-from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours, may_fall
+from raycosttune.core.cost import NodeHours, WorkerHours, may_fall
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.dollars import Dollars
 from raycosttune.core.energy import EnergyKWh
@@ -50,10 +51,12 @@ def test_a_sum_may_fall_where_a_term_may() -> None:
         (((1.0, NodeHours()),), ""),
         (((-1.0, NodeHours()),), "USD"),
         (((math.inf, NodeHours()),), "USD"),
+        (((1.0, "dollars"),), "USD"),
+        (((1.0, NodeHours),), "USD"),
+        (((1.0,),), "USD"),
+        (5, "USD"),
     ],
 )
-def test_a_sum_without_terms_a_unit_or_fair_weights_is_refused(
-    terms: tuple[tuple[float, CostMetric], ...], unit: str
-) -> None:
+def test_a_sum_without_terms_a_unit_or_fair_weights_is_refused(terms: Any, unit: str) -> None:
     with pytest.raises(InvalidCostError, match="must"):
         WeightedSum(terms, unit)

@@ -82,3 +82,15 @@ def test_a_profile_holds_its_most_workers() -> None:
         {"row": "profiled", "trial_id": "p", "seconds": 9.0},
     ]
     assert Times.of(rows).held["p"] == [Held(0.0, 9.0, 4)]
+
+
+def test_damaged_rows_say_what_they_can() -> None:
+    rows: list[Row] = [
+        {"row": "profile", "trial_id": "p", "cells": [5, {"workers": "x"}, {"workers": 4}]},
+        {"row": "profile", "trial_id": "q", "cells": 7},
+        {**asked("a"), "workers": "two"},
+        {**report("a", 1, 2.0), "workers": [1], "attempt": {}},
+        {**report("b", 1, 2.0), "trial_id": ["b"]},
+    ]
+    times = Times.of(rows)
+    assert [times.held[name][0].workers for name in "pqa"] == [4, 1, 1]

@@ -87,3 +87,34 @@ def test_what_is_no_sheet_is_refused(tmp_path: Path, name: str, text: str, why: 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidPriceSheetError, match=r"none\.yaml"):
         read_price_sheet(tmp_path / "none.yaml")
+
+
+BOMB = "a: &a0 {k: 1, l: 2}\n" + "".join(
+    f"b{k}: &a{k} {{{', '.join(f'{name}: *a{k - 1}' for name in 'abcdefghij')}}}\n"
+    for k in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{BOMB}nodes: *a11", "at most 100,000 values"),
+        ("nodes: &a {b: *a}", "at most 100,000 values"),
+        ("nodes: {a: {per_hour: !!int ''}}", "can't be read"),
+        ("nodes: {a: {per_hour: !!bool maybe}}", "can't be read"),
+        ("nodes: {a: {per_hour: !!timestamp soon}}", "can't be read"),
+        ("nodes: {a: {per_hour: !!python/object/apply:os.getcwd []}}", "can't be read"),
+        ("", "must be an object with `nodes` by name, got None"),
+    ],
+)
+def test_a_hostile_sheet_is_refused_soon(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InvalidPriceSheetError, match=message):
+        read_price_sheet(written(tmp_path, text))
+    with pytest.raises(InvalidPriceSheetError, match="must be a file"):
+        read_price_sheet(tmp_path)
+
+
+def test_types_may_share_what_an_anchor_holds(tmp_path: Path) -> None:
+    text = "nodes: {a: &a {per_hour: 1, workers: 2}, b: {<<: *a, per_hour: 3}}"
+    sheet = read_price_sheet(written(tmp_path, text))
+    assert (sheet.node("b").per_hour, sheet.node("b").workers) == (3, 2)

@@ -16,6 +16,7 @@ from raycosttune.core.session import Session
 from raycosttune.errors import InvalidTrainableError
 from raycosttune.proposal.optuna import SamplerError
 from raycosttune.train.keys import PROFILE
+from raycosttune.tune.move import fit
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.profile import profiled_loop, result_row
 from raycosttune.tune.resources import DriverResources, WorkerResources
@@ -264,6 +265,8 @@ def test_a_profile_that_no_longer_fits_is_ended(tmp_path: Path) -> None:
     smaller = replace(session.space, max_workers=1)
     sweep = ray_tune.searcher.sweep  # type: ignore[attr-defined]
     sweep.move_to(Session(smaller, GOAL, clock=lambda: 0.0))
+    fit(FakeTrial("t2", {}, tmp_path), sweep)  # type: ignore[arg-type]
+    fit(trial, sweep)  # type: ignore[arg-type]
     assert profile_of(ray_tune, trial).is_live
     ended = session_of(ray_tune).profiles["t2"].ended
     assert ended is not None
