@@ -1,14 +1,11 @@
 """The simulator and a real Ray are two drivers of one session."""
 
-import logging
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import ray
 from ray import tune
 
 from raycosttune.core.cost import WorkerHours
@@ -18,6 +15,7 @@ from raycosttune.core.space import Space
 from raycosttune.simulate import AnalyticWorkload, Noise, simulate
 from raycosttune.train import keys
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, function_trainable
+from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 JOB = AnalyticWorkload(Space((1, 2), (64, 128, 256)), noise_scale=300.0, time_constant=3.0)
@@ -33,17 +31,8 @@ AIM = Goal(
 
 @pytest.fixture
 def _ray() -> Iterator[None]:
-    os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+    with local_ray():
+        yield
 
 
 def train(config: dict[str, Any]) -> None:

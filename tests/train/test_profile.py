@@ -1,4 +1,3 @@
-import logging
 import math
 import os
 import tempfile
@@ -19,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from raycosttune.train.keys import PROFILE
 from raycosttune.train.profile import profile_loop, read_profile
 from raycosttune.train.profile_cells import Config, InvalidProfileError, ProfileResult
+from tests.real_ray import local_ray
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 600
@@ -54,19 +54,9 @@ def train(config: Config) -> None:
 
 
 @pytest.fixture
-def _ray_of_two_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+def _ray_of_two_workers() -> Iterator[None]:
+    with local_ray():
+        yield
 
 
 @pytest.mark.ray

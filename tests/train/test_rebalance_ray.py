@@ -1,7 +1,6 @@
 """Rebalancing in real runs of Ray Train: on, off, out of memory, and with fewer workers."""
 
 import json
-import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from raycosttune.train.data import prepare_data_loader
 from raycosttune.train.model import prepare_model
 from raycosttune.train.place import STATE_FILE
 from raycosttune.train.rebalance_callback import RebalanceCallback
+from tests.real_ray import local_ray
 
 ROOT = Path(__file__).parents[2]
 SAMPLES, BATCH = 240, 48
@@ -57,18 +57,8 @@ def train(config: dict[str, Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def _ray() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
-        patch.setenv("PYTHONPATH", str(ROOT))
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+    with local_ray():
         yield
-        ray.shutdown()
 
 
 def fit(

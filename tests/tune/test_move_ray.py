@@ -1,7 +1,5 @@
 """Runs that go on with other workers, on a real Ray."""
 
-import logging
-import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,6 +23,7 @@ from raycosttune.tune import (
     torch_trainable,
 )
 from raycosttune.tune.collector import job_groups
+from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(240)]
 ROOT = Path(__file__).parents[2]
@@ -32,18 +31,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def _ray_of_two_workers() -> Iterator[None]:
-    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.1"
-    os.environ["PYTHONPATH"] = str(ROOT)
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+    with local_ray():
+        yield
 
 
 class ResizeAtFirst(CostAwareScheduler):

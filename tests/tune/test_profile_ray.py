@@ -1,7 +1,5 @@
 """A sweep with profiles on a real local Ray, broken off in its middle and restored."""
 
-import logging
-import os
 import signal
 import subprocess
 import sys
@@ -11,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from ray import tune
 
 from raycosttune.core.goal import Goal
@@ -65,7 +62,7 @@ def drive(folder: Path) -> CostAwareSearch:
             trainable,
             param_space={
                 "num_workers": tune.choice([1, 2]),
-                "batch_size": tune.choice([32, 64]),
+                "batch_size": tune.choice([32, 64, 128]),
                 "lr": tune.choice([0.1]),
             },
             tune_config=tune.TuneConfig(
@@ -83,19 +80,6 @@ def is_restorable(folder: Path) -> bool:
     return any((folder / NAME).glob("experiment_state-*.json"))
 
 
-def start_ray() -> None:
-    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.1"
-    os.environ["PYTHONPATH"] = str(ROOT)
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
-
-
 def rows_of(folder: Path, *kinds: str) -> list[Row]:
     rows = read_journal(folder / NAME / "raycosttune" / "journal.jsonl")
     return [row for row in rows if row["row"] in kinds]
@@ -105,8 +89,8 @@ def rows_of(folder: Path, *kinds: str) -> list[Row]:
 def test_a_sweep_killed_twice_runs_no_finished_profile_again(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); "
-        "from tests.tune.test_profile_ray import drive, start_ray; start_ray(); "
-        "print(drive(Path(sys.argv[2])).session.spent)"
+        "from tests.real_ray import local_ray; from tests.tune.test_profile_ray import drive\n"
+        "with local_ray(): print(drive(Path(sys.argv[2])).session.spent)"
     )
     command = [sys.executable, "-c", code, str(ROOT), str(tmp_path)]
     for moment, pause in (("profile", 3.0), ("profiled", 0.0)):  # as workers start; at once

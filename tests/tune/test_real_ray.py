@@ -28,6 +28,7 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.setup import Setup
+from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -35,19 +36,8 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def _ray_of_two_workers() -> Iterator[None]:
-    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.1"
-    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = "10"
-    os.environ["PYTHONPATH"] = str(ROOT)
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
-    yield
-    ray.shutdown()
+    with local_ray(RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="10"):
+        yield
 
 
 def train(config: dict[str, Any]) -> None:
