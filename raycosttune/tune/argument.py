@@ -102,6 +102,17 @@ def check_arguments(goal: object, setup: Setup, **others: object) -> None:
             raise InvalidSpaceError(msg)
 
 
+def check_search(search: object, is_search: type) -> None:
+    """Refuses to show anything but a search, before a sweep is paid for.
+
+    Raises:
+        InvalidSpaceError: If it is none.
+    """
+    if not isinstance(search, is_search):
+        msg = f"search must be the sweep's CostAwareSearch, got {_shown(search)}"
+        raise InvalidSpaceError(msg)
+
+
 def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MOST else f"a {type(value).__name__}"
