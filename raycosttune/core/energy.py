@@ -59,7 +59,8 @@ class EnergyKWh(Proportional):
         """
         node = sheet.node(node_type)
         if not node.watts:
-            raise InvalidPriceSheetError([f"watts of {node.name} must be given, got {node.watts}"])
+            msg = f"watts of {node.name} must be given in the price sheet, got {node.watts}"
+            raise InvalidPriceSheetError([msg])
         return cls(watts_per_node=node.watts, workers_per_node=node.workers)
 
     def per_hour(self, allocation: Allocation) -> float:

@@ -12,6 +12,8 @@ from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.setup import Setup
 
 Rule = tuple[Callable[[Any], bool], str, str]
+NAMES = {"points": "points_to_evaluate"}  # where a user's name is another one
+MOST = 300  # characters of a wrong value that are shown
 
 
 def _is_count(value: object) -> bool:
@@ -50,7 +52,7 @@ RULES: dict[str, Rule] = {
     "known": (
         lambda value: value is None or isinstance(value, PastSweep),
         "be an earlier sweep",
-        "Write raycosttune.read_sweep(path).",
+        "Write raycosttune.read_sweep(path); that of raycosttune.report is for figures.",
     ),
     "max_concurrent": LIMIT,
     "seed": (
@@ -96,5 +98,21 @@ def check_arguments(goal: object, setup: Setup, **others: object) -> None:
     values = {**vars(setup), **others}
     for name, (is_right, rule, cure) in RULES.items():
         if not is_right(values[name]):
-            msg = f"{name} must {rule}, got {values[name]!r}. {cure}"
+            msg = f"{NAMES.get(name, name)} must {rule}, got {_shown(values[name])}. {cure}"
             raise InvalidSpaceError(msg)
+
+
+def check_search(search: object, is_search: type) -> None:
+    """Refuses to show anything but a search, before a sweep is paid for.
+
+    Raises:
+        InvalidSpaceError: If it is none.
+    """
+    if not isinstance(search, is_search):
+        msg = f"search must be the sweep's CostAwareSearch, got {_shown(search)}"
+        raise InvalidSpaceError(msg)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST else f"a {type(value).__name__}"

@@ -9,6 +9,7 @@ from ray import tune
 from raycosttune.core.session import Session
 from raycosttune.report.glance import glance_of, to_come
 from raycosttune.report.screen import Screen
+from raycosttune.tune.argument import check_search
 from raycosttune.tune.search import CostAwareSearch
 
 logger = logging.getLogger(__name__)
@@ -26,9 +27,13 @@ class Progress(tune.Callback):
     Args:
         search: The search of the sweep.
         verbose: 0 shows nothing, 1 what is said above; 2 adds lines to the panel.
+
+    Raises:
+        InvalidSpaceError: If the search is none.
     """
 
     def __init__(self, search: CostAwareSearch, *, verbose: int = 1) -> None:
+        check_search(search, CostAwareSearch)
         self._search = search
         self._verbose = verbose
         self._name = ""

@@ -10,6 +10,7 @@ from ray.util.metrics import Gauge
 from raycosttune.core.plan import Plan
 from raycosttune.core.session import Session
 from raycosttune.train import keys
+from raycosttune.tune.argument import check_search
 from raycosttune.tune.search import CostAwareSearch
 
 logger = logging.getLogger(__name__)
@@ -34,9 +35,13 @@ class SweepMetrics(tune.Callback):
 
     Args:
         search: The search of the sweep.
+
+    Raises:
+        InvalidSpaceError: If it is none.
     """
 
     def __init__(self, search: CostAwareSearch) -> None:
+        check_search(search, CostAwareSearch)
         self._search = search
         self._gauges: dict[str, Gauge] = {}
         self._is_broken = False

@@ -31,7 +31,7 @@ def test_watts_come_from_a_sheet() -> None:
         (NodePrice(name="a", per_hour=1, watts=500, workers=2), NodePrice(name="b", per_hour=1))
     )
     assert EnergyKWh.of(sheet, "a") == EnergyKWh(watts_per_node=500, workers_per_node=2)
-    with pytest.raises(InvalidPriceSheetError, match="watts of b must be given"):
+    with pytest.raises(InvalidPriceSheetError, match="watts of b must be given in the price"):
         EnergyKWh.of(sheet, "b")
 
 

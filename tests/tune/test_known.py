@@ -82,6 +82,11 @@ def test_an_earlier_sweep_must_be_one() -> None:
         CostAwareSearch(GOAL, known="~/ray_results/RUN")  # type: ignore[arg-type]
 
 
+def test_a_wrong_argument_that_is_long_is_named_by_its_kind() -> None:
+    with pytest.raises(InvalidSpaceError, match=r"known must be an earlier sweep, got a dict\. "):
+        CostAwareSearch(GOAL, known={"trials": list(range(999))})  # type: ignore[arg-type]
+
+
 def test_a_journal_names_its_space_and_how_the_rate_follows(tmp_path: Path) -> None:
     rate = {"learning_rate": None}
     space = {**SPACE, "batch_size": tune.choice([32, 64, 128])}

@@ -66,7 +66,7 @@ def test_a_point_in_part_is_filled_by_the_search(tmp_path: Path) -> None:
         ({"model": {"name": np.zeros(2)}}, r'"model/name": array'),
         ({"num_workers": 2, "batch_size": 33}, r"2 workers at batch 33: its batch can't be split"),
         ({"weight": 1}, r'"weight": 1 where the space searches'),
-        ("lr=0.1", "points must be a list of dicts"),
+        ("lr=0.1", "points_to_evaluate must be a list of dicts"),
     ],
 )
 def test_a_point_outside_the_space_is_refused_before_any_trial(

@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from raycosttune.tune import Progress
-from tests.tune.fakes import begin
+from raycosttune.errors import InvalidSpaceError
+from raycosttune.tune import CostAwareSearch, Progress, SweepMetrics
+from tests.tune.fakes import GOAL, begin
 
 
 def step(progress: Progress) -> None:
@@ -51,7 +52,7 @@ def test_a_quiet_one_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_what_can_t_be_shown_ends_no_sweep(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress = Progress(SimpleNamespace())  # type: ignore[arg-type]
+    progress = Progress(CostAwareSearch(GOAL))  # has no session before a sweep
     step(progress)
     step(progress)
     assert caplog.text.count("progress can't be shown any more; the sweep goes on") == 1
@@ -59,7 +60,13 @@ def test_what_can_t_be_shown_ends_no_sweep(
 
 
 def test_it_is_saved_without_its_terminal() -> None:
-    progress = Progress(SimpleNamespace(session=None))  # type: ignore[arg-type]
+    progress = Progress(CostAwareSearch(GOAL))
     progress._screens = [lambda: None]  # type: ignore[list-item]
     again = pickle.loads(pickle.dumps(progress))  # noqa: S301 - its own
     assert again._screens == []
+
+
+@pytest.mark.parametrize("callback", [Progress, SweepMetrics])
+def test_only_a_search_is_shown(callback: type) -> None:
+    with pytest.raises(InvalidSpaceError, match="must be the sweep's CostAwareSearch, got Goal"):
+        callback(GOAL)

@@ -25,7 +25,7 @@ from raycosttune.tune import (
     function_trainable,
 )
 from raycosttune.tune.sweep_metrics import BEST, COMMITTED, DESCRIPTIONS, GAP, SPENT
-from tests.tune.fakes import begin
+from tests.tune.fakes import GOAL, begin
 
 TRIAL = SimpleNamespace(storage=SimpleNamespace(experiment_dir_name="mine"))
 
@@ -48,14 +48,14 @@ def test_a_result_gets_the_sweep_s_figures(tmp_path: Path) -> None:
 
 
 def test_what_can_t_be_logged_ends_no_sweep(caplog: pytest.LogCaptureFixture) -> None:
-    metrics = SweepMetrics(SimpleNamespace())  # type: ignore[arg-type]
+    metrics = SweepMetrics(CostAwareSearch(GOAL))
     for _ in range(2):
         metrics.on_trial_result(1, [], TRIAL, {})
     assert caplog.text.count("can't be logged any more; the sweep goes on") == 1
 
 
 def test_it_is_saved_without_its_gauges() -> None:
-    metrics = SweepMetrics(SimpleNamespace())  # type: ignore[arg-type]
+    metrics = SweepMetrics(CostAwareSearch(GOAL))
     metrics._gauges = {"a": lambda: None}  # type: ignore[dict-item]
     assert pickle.loads(pickle.dumps(metrics))._gauges == {}  # noqa: S301 - its own
 
