@@ -215,7 +215,8 @@ def _close(tune_controller: Any, trial: Trial, sweep: Sweep) -> None:  # noqa: A
 def _checkpoint(trial: Trial, result: Mapping[str, Any]) -> str | None:
     name = result.get("checkpoint_dir_name")
     storage = trial.storage
-    return None if name is None or storage is None else str(Path(storage.trial_fs_path) / name)
+    is_known = isinstance(name, str) and storage is not None
+    return str(Path(storage.trial_fs_path) / name) if is_known else None
 
 
 def _error_text(trial: Trial) -> str:
