@@ -17,11 +17,10 @@ def _pair(
     if value is None:
         return None
     workers, _, batch = value.partition("x")
-    try:
-        return int(workers), int(batch)
-    except ValueError as error:
+    if not (workers.isdecimal() and batch.isdecimal() and int(workers) and int(batch)):
         msg = f"must be workers and batch as 4x256, got {value!r}"
-        raise click.BadParameter(msg) from error
+        raise click.BadParameter(msg)
+    return int(workers), int(batch)
 
 
 @click.command("report")

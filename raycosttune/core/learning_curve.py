@@ -38,7 +38,9 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     if share <= 0:
         return np.zeros_like(log_epochs)
     first, now = math.log(gaps[0][0]), math.log(last[len(last) // 2][0])
-    ends = np.maximum(log_epochs, math.log(gaps[-1][0]) + 0.01)
+    # A restart goes back some epochs: those made before were not enough either.
+    furthest = max(epoch for epoch, _ in gaps)
+    ends = np.maximum(log_epochs, math.log(furthest) + 0.01)
     expected = np.log((ends - now) / (ends - first))
     apart = (math.log(share) - expected) / CURVE_SD
     return np.asarray(-2 * np.log1p(apart**2 / TAILS), dtype=np.float64)

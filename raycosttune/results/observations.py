@@ -6,7 +6,7 @@ from pathlib import Path
 
 from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
 from raycosttune.core.space import Allocation
-from raycosttune.core.value import read_count, read_real
+from raycosttune.core.value import read_amount, read_count, read_real
 from raycosttune.errors import InvalidWorkloadError
 
 NEEDED = ("workers", "batch_size", "epoch", "seconds")
@@ -83,9 +83,9 @@ def _cell(row: Mapping[str, str]) -> Allocation:
 
 
 def _report(row: Mapping[str, str], metric: str) -> Report:
-    startup = _real(row, "startup_seconds") if row.get("startup_seconds") else 0.0
+    startup = _amount(row, "startup_seconds") if row.get("startup_seconds") else 0.0
     value = _real(row, metric) if row[metric] else None
-    return Report(_real(row, "epoch"), value, _real(row, "seconds"), startup)
+    return Report(_amount(row, "epoch"), value, _amount(row, "seconds"), startup)
 
 
 def _count(row: Mapping[str, str], name: str) -> int:
@@ -103,6 +103,14 @@ def _real(row: Mapping[str, str], name: str) -> float:
         msg = f"{name} must be a finite number, got {row[name]!r}"
         raise ValueError(msg)
     return number
+
+
+def _amount(row: Mapping[str, str], name: str) -> float:
+    amount = read_amount(_real(row, name))
+    if amount is None or amount < 0:
+        msg = f"{name} must be a number from 0 to 10**15, got {row[name]!r}"
+        raise ValueError(msg)
+    return amount
 
 
 def _number(text: str) -> float | None:

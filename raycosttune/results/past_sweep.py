@@ -180,10 +180,17 @@ def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
         )
         raise InvalidStateError(msg)
     try:
-        return journal, read_journal(journal)
+        rows = read_journal(journal)
     except (OSError, InvalidStateError) as error:
         msg = f"the journal {journal} can't be read: {error}"
         raise InvalidStateError(msg) from error
+    if not rows:
+        msg = (
+            f"a sweep's journal must hold a header, got an empty file @ {journal}. Its sweep ended "
+            "before the first row was on disk: begin it anew."
+        )
+        raise InvalidStateError(msg)
+    return journal, rows
 
 
 def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:

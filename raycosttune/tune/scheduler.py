@@ -215,7 +215,9 @@ def _close(tune_controller: Any, trial: Trial, sweep: Sweep) -> None:  # noqa: A
 def _checkpoint(trial: Trial, result: Mapping[str, Any]) -> str | None:
     name = result.get("checkpoint_dir_name")
     storage = trial.storage
-    return None if name is None or storage is None else str(Path(storage.trial_fs_path) / name)
+    if storage is None or not isinstance(name, str):
+        return None
+    return str(Path(storage.trial_fs_path) / name)
 
 
 def _error_text(trial: Trial) -> str:

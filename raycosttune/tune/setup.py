@@ -123,7 +123,11 @@ class Setup:
         if nodes is None:
             return space
         most = most_workers(nodes, self.resources_per_worker)
-        if most == 0 and self.awaited:
+        if most < min(cell.workers for cell in space.cells) and self.awaited:
+            logger.error(
+                "the cluster holds %s, too few for any trial of the sweep: all of them wait.",
+                counted(most, "worker"),
+            )
             return space  # a raise in a restore makes Tune start over in silence
         if most == 0:
             msg = (

@@ -108,8 +108,9 @@ def test_a_page_that_can_t_be_written_is_an_error_of_its_own(tmp_path: Path) -> 
     assert (result.exit_code, "No such file" in result.output) == (1, True)
 
 
-def test_workers_and_batch_are_written_as_a_pair(tmp_path: Path) -> None:
-    result = call("report", finished(tmp_path), "--default", "4")
+@pytest.mark.parametrize("pair", ["4", "0x64", "-1x64", "4xmany"])
+def test_workers_and_batch_are_written_as_a_pair(pair: str, tmp_path: Path) -> None:
+    result = call("report", finished(tmp_path), "--default", pair)
     assert result.exit_code == 2
     assert "must be workers and batch as 4x256" in result.output
 

@@ -83,3 +83,10 @@ def test_readings_after_a_restart_count_in_the_order_of_their_epochs() -> None:
     shuffled = [rising[0], rising[2], rising[1]]
     expected = scale_evidence(rising, 8.0, logs, SCALES)
     assert scale_evidence(shuffled, 8.0, logs, SCALES) == pytest.approx(expected)
+
+
+def test_a_restart_that_goes_back_some_epochs_leaves_every_likelihood_a_number() -> None:
+    gaps = [(float(epoch), 1.0 / epoch) for epoch in (*range(1, 11), 5)]
+    told = curve_evidence(gaps, LOGS)
+    assert np.isfinite(told).all()
+    assert (told[np.log(10) >= LOGS] == told[0]).all()  # ten epochs were not enough

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.decision import Continue, Finished, Run, Stop, StopCause, Wait
 from raycosttune.core.goal import Goal
@@ -263,3 +264,9 @@ def test_a_proposer_that_fails_before_the_first_trial_is_an_error() -> None:
     sweep = Simulation(SPACE, goal(), amdahl(SPACE), proposer=Exhausted(0)).session
     with pytest.raises(InvalidStateError, match="no more recipes"):
         sweep.ask("t")
+
+
+@pytest.mark.parametrize("is_able", [True, False])
+def test_a_session_says_whether_runs_may_change_their_workers(*, is_able: bool) -> None:
+    able = Abilities(resize=is_able)
+    assert Session(SPACE, goal(), abilities=able, clock=float).can_resize is is_able

@@ -133,7 +133,7 @@ def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidStateError, match=r"must have a journal, found none @ .*Name the"):
         read_sweep(tmp_path)
     (tmp_path / "journal.jsonl").write_text("")
-    with pytest.raises(InvalidStateError, match="must hold a goal with a target"):
+    with pytest.raises(InvalidStateError, match="got an empty file"):
         read_sweep(tmp_path / "journal.jsonl")
 
 

@@ -70,3 +70,9 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InvalidWorkloadError, match="can't be read"):
         read_observations(path, "value")
+
+
+@pytest.mark.parametrize("row", ["2,64,-1,5,0.1", "2,64,1,-5,0.1", "2,64,1,1e300,0.1"])
+def test_an_amount_that_nobody_can_have_measured_is_refused(row: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidWorkloadError, match=r"must be a number from 0 to .*runs\.csv:2"):
+        read_observations(write(tmp_path, HEADER, row), "value")

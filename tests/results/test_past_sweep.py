@@ -221,3 +221,10 @@ def test_a_past_sweep_is_a_value(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, swept(), header_row(GOAL, "node-hours", SPACE)))
     assert isinstance(sweep, PastSweep)
     assert "records" not in repr(sweep)
+
+
+def test_an_empty_journal_is_told_apart_from_one_of_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.touch()
+    with pytest.raises(InvalidStateError, match=r"got an empty file @ .*begin it anew"):
+        read_sweep(path)

@@ -249,3 +249,8 @@ def test_nothing_is_paid_for_a_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ray_tune.report(trial, accuracy=0.5, epoch=1)
     (report,) = session_of(ray_tune).records[trial.trial_id].reports
     assert (report.seconds, report.startup_seconds) == (3.0, 2.0)
+
+
+def test_a_name_of_a_checkpoint_that_is_none_ends_no_sweep(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    assert ray_tune.report(trial, accuracy=0.5, epoch=1, checkpoint_dir_name=1.5) == "CONTINUE"

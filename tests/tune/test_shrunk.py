@@ -110,3 +110,15 @@ def test_a_forgotten_trial_that_hangs_under_its_new_name_is_ended(
     again.start()
     assert renamed is not None
     assert renamed.status == Trial.TERMINATED
+
+
+def test_a_restore_on_a_cluster_that_holds_no_trial_waits_for_its_nodes(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A raise makes Tune begin the experiment anew, in silence."""
+    ray_tune = begin(tmp_path)
+    trial = resize(ray_tune, clock)
+    monkeypatch.setattr(setup, "cluster_nodes", lambda: [{"CPU": 0.5}])
+    again = restore(ray_tune, tmp_path, trial)
+    assert session_of(again).records[trial.trial_id].is_live
+    assert "too few for any trial of the sweep" in caplog.text
