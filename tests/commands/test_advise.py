@@ -51,8 +51,9 @@ def test_a_function_in_the_working_directory_is_profiled_and_advised(tmp_path: P
     assert (profile.batch_size, profile.samples, profile.parameter_bytes) == (16, 1024, 8e5)
     memory, pair = profile.memory, profile.pair
     assert memory is not None
-    # Each sample keeps 0.8 MB twice, and gets gradients of both.
-    assert 1.2e6 < memory.line.sample_bytes < 4e6
+    # Each sample keeps 0.8 MB twice, and gets gradients of both; an allocator may keep as much
+    # again, and half of it, of what earlier steps freed.
+    assert 1.2e6 < memory.line.sample_bytes < 12e6
     assert 16 <= memory.largest_batch < 150
     assert told["sweep"]["max_local_batch"] == memory.largest_batch
     assert pair is not None
