@@ -19,7 +19,7 @@ from raycosttune.core.share import equal_shares
 from raycosttune.train import prepare_data_loader, prepare_model, rebalance
 
 WORKERS = 2
-BATCH, STEPS, INPUTS, WIDTH = 4096, 6, 128, 768
+BATCH, STEPS, INPUTS, WIDTH = 4096, 16, 128, 768
 EPOCHS, CALM_EPOCHS, REPEATS, SETTLING = 10, 6, 3, 2
 BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(100000))"
 
