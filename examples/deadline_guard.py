@@ -1,7 +1,7 @@
 """Trains under a deadline that one worker can't meet, with the deadline guard and without.
 
 Usage: python examples/deadline_guard.py [--smoke] [--storage DIR]
-Takes four minutes; `--smoke` trains faster, in little more than a minute.
+Takes four minutes; `--smoke` trains faster, in a minute.
 
 Two runs are made at once. Each starts on one worker, the cheapest guess. With the guard a run
 sees its deadline at risk, is paused, and goes on from its checkpoint with two workers. Without, it
@@ -124,7 +124,7 @@ def start_ray() -> None:
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Returns what the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--smoke", action="store_true", help="shorter epochs, a minute in all")
+    parser.add_argument("--smoke", action="store_true", help="shorter epochs, under a minute")
     parser.add_argument("--storage", type=Path, default=Path("runs"), help="where results go")
     return parser.parse_args(argv)
 
@@ -133,7 +133,7 @@ if __name__ == "__main__":
     options = arguments()
     start_ray()
     register()
-    seconds, limit = (4.0, 64.0) if options.smoke else (14.0, 210.0)
+    seconds, limit = (3.0, 48.0) if options.smoke else (14.0, 210.0)
     run = partial(sweep, options.storage, epoch_seconds=seconds, deadline=limit)
     with ThreadPoolExecutor() as pool:
         on, off = pool.map(lambda guard: run(guard=guard), (True, False))

@@ -23,6 +23,31 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts files with slow tests first, so that no process is left alone with them at the end."""
+    """Puts files with slow tests first, so that no process is left alone with them at the end.
+
+    Files that share a Ray come in a row, so that it starts once.
+    """
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    shared = {item.path for item in items if uses_ray(item)}
+    items.sort(key=lambda item: (item.path not in slow, item.path in shared, item.path))
+
+
+@pytest.fixture
+def shared_ray() -> None:
+    """Gives a Ray of two CPUs; a process starts one for all of its tests that ask in a row."""
+    from tests import real_ray  # noqa: PLC0415 - needs ray, which few tests do
+
+    real_ray.share()
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Ends the shared Ray where the next test has no use for it."""
+    if uses_ray(item) and not (nextitem and uses_ray(nextitem)):
+        from tests import real_ray  # noqa: PLC0415 - needs ray, which few tests do
+
+        real_ray.end()
+
+
+def uses_ray(item: pytest.Item) -> bool:
+    """Tells whether a test asks for the shared Ray."""
+    return "shared_ray" in getattr(item, "fixturenames", ())

@@ -2,22 +2,23 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 import ray
 
 ROOT = Path(__file__).parents[1]
+_shared = ExitStack()
 
 
 @contextmanager
-def local_ray(**environment: str) -> Iterator[None]:
-    """Runs a Ray of two CPUs, whose processes find this package and have these variables."""
-    fast = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.1", "PYTHONPATH": str(ROOT)}
+def local_ray() -> Iterator[None]:
+    """Runs a Ray of two CPUs, whose processes find this package."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (fast | environment).items():
-            patch.setenv(name, value)
+        patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
+        patch.setenv("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "10")
+        patch.setenv("PYTHONPATH", str(ROOT))
         ray.init(
             address="local",
             num_cpus=2,
@@ -30,3 +31,14 @@ def local_ray(**environment: str) -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
+
+
+def share() -> None:
+    """Starts a local Ray, unless the test before has left one."""
+    if not ray.is_initialized():
+        _shared.enter_context(local_ray())
+
+
+def end() -> None:
+    """Ends the Ray that tests have shared, if there is one."""
+    _shared.close()

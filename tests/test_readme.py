@@ -97,6 +97,7 @@ def by_weight(model: torch.nn.Linear) -> float:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("shared_ray")
 @pytest.mark.timeout(300)
 def test_the_production_runs_end_at_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -108,36 +109,29 @@ def test_the_production_runs_end_at_the_target(
     monkeypatch.setattr(tune, "run", lambda what, **own: run_tune(what, **{**own, **quiet}))
     samples = [(torch.tensor([x]), int(x > 0)) for x in (-1.0, 1.0) for _ in range(128)]
     loop = run(LOOP, Net=network, dataset=samples, evaluate=by_weight)["train_loop"]
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        search = run(FIRST, train_loop=loop)["search"]
-        plan = search.plan()
-        assert isinstance(plan, TunePlan)
-        epochs = math.ceil(plan.epochs)
-        monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(trainer, run_config=kept))
-        capsys.readouterr()
-        run(TRAINER, search=search, train_loop=loop, Net=network)
-        first = str(capsys.readouterr().out).strip().removesuffix(")").split("path=")[1]
-        run(STOP, plan=plan, train_loop=loop)
-        second = str(capsys.readouterr().out).strip().splitlines()[-1]
-    finally:
-        ray.shutdown()
+    search = run(FIRST, train_loop=loop)["search"]
+    plan = search.plan()
+    assert isinstance(plan, TunePlan)
+    epochs = math.ceil(plan.epochs)
+    monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(trainer, run_config=kept))
+    capsys.readouterr()
+    run(TRAINER, search=search, train_loop=loop, Net=network)
+    first = str(capsys.readouterr().out).strip().removesuffix(")").split("path=")[1]
+    run(STOP, plan=plan, train_loop=loop)
+    second = str(capsys.readouterr().out).strip().splitlines()[-1]
     for folder in (plan.checkpoint, first, second):
         assert torch.load(f"{folder}/state.pt", weights_only=True)["epoch"] == epochs
 
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("shared_ray")
 @pytest.mark.timeout(240)
 def test_the_sweep_of_a_function_finds_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(tune, "run", partial(tune.run, storage_path=str(tmp_path), verbose=0))
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        search = run(FUNCTION)["search"]
-    finally:
-        ray.shutdown()
+    search = run(FUNCTION)["search"]
     assert not isinstance(search.plan(), NoPlan)
     assert str(search.plan()) in capsys.readouterr().out
 

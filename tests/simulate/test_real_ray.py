@@ -1,6 +1,5 @@
 """The simulator and a real Ray are two drivers of one session."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,6 @@ from raycosttune.core.space import Space
 from raycosttune.simulate import AnalyticWorkload, Noise, simulate
 from raycosttune.train import keys
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, function_trainable
-from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 JOB = AnalyticWorkload(Space((1, 2), (64, 128, 256)), noise_scale=300.0, time_constant=3.0)
@@ -27,12 +25,6 @@ AIM = Goal(
     sweep_deadline_seconds=4000.0,
     planned_runs=100,
 )
-
-
-@pytest.fixture
-def _ray() -> Iterator[None]:
-    with local_ray():
-        yield
 
 
 def train(config: dict[str, Any]) -> None:
@@ -63,7 +55,7 @@ def paid(sessions: list[Session]) -> float:
     return sum(record.seconds for session in sessions for record in session.records.values())
 
 
-@pytest.mark.usefixtures("_ray")
+@pytest.mark.usefixtures("shared_ray")
 @pytest.mark.timeout(240)
 def test_a_simulated_sweep_and_one_on_ray_decide_alike_in_the_same_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

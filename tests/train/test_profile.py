@@ -1,7 +1,6 @@
 import math
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,6 @@ from torch.utils.data import DataLoader, TensorDataset
 from raycosttune.train.keys import PROFILE
 from raycosttune.train.profile import profile_loop, read_profile
 from raycosttune.train.profile_cells import Config, InvalidProfileError, ProfileResult
-from tests.real_ray import local_ray
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 600
@@ -53,15 +51,9 @@ def train(config: Config) -> None:
             ray.train.report({"loss": 1.0, "epoch": epoch}, checkpoint=last)
 
 
-@pytest.fixture
-def _ray_of_two_workers() -> Iterator[None]:
-    with local_ray():
-        yield
-
-
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_one_start_of_ray_train_measures_many_cells(tmp_path: Path) -> None:
     cells = [(1, 60), (2, 200), (2, 60), (2, 100), (1, 200)]
     trainer = TorchTrainer(

@@ -1,7 +1,6 @@
-"""Profiles on real process groups of spawned workers, without Ray."""
+"""Profiles on real process groups of workers, without Ray."""
 
 import math
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from raycosttune.train.profile_cells import (
 )
 from raycosttune.train.profile_group import ProfileLostError, Subgroup
 from raycosttune.train.profile_steps import StepWatch
+from tests.train.world import CONTEXT
 
 pytestmark = pytest.mark.slow
 WORKERS = 3
@@ -114,16 +114,15 @@ def work(rank: int, file: str, told: "Queue[Any]", many: bool) -> None:
 
 
 def start(tmp_path: Path, *, many: bool, answers: int) -> dict[int, Any]:
-    spawn = multiprocessing.get_context("spawn")
-    told: Queue[Any] = spawn.Queue()
+    told: Queue[Any] = CONTEXT.Queue()
     started = [
-        spawn.Process(target=work, args=(rank, str(tmp_path / "group"), told, many))
+        CONTEXT.Process(target=work, args=(rank, str(tmp_path / "group"), told, many))
         for rank in range(WORKERS)
     ]
     for process in started:
         process.start()
     try:
-        return dict(told.get(timeout=60) for _ in range(answers))
+        return dict(told.get(timeout=100) for _ in range(answers))
     finally:
         for process in started:
             process.join(20)

@@ -2,7 +2,6 @@
 
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,9 @@ from raycosttune.tune import (
     torch_trainable,
 )
 from raycosttune.tune.collector import job_groups
-from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(240)]
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def _ray_of_two_workers() -> Iterator[None]:
-    with local_ray():
-        yield
 
 
 class ResizeAtFirst(CostAwareScheduler):
@@ -86,7 +78,7 @@ def check(record: TrialRecord) -> None:
     assert job_groups() == []
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_function_goes_on_from_its_checkpoint_with_twice_the_resources(tmp_path: Path) -> None:
     def train(config: dict[str, Any]) -> None:
         first, checkpoint = 1, tune.get_checkpoint()
@@ -103,7 +95,7 @@ def test_a_function_goes_on_from_its_checkpoint_with_twice_the_resources(tmp_pat
     check(sweep(function_trainable(train), tmp_path))
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_run_of_ray_train_goes_on_from_its_checkpoint_with_two_workers(tmp_path: Path) -> None:
     def loop(_: dict[str, Any]) -> None:
         first, checkpoint = 1, ray.train.get_checkpoint()

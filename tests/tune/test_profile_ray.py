@@ -57,7 +57,7 @@ def drive(folder: Path) -> CostAwareSearch:
     if is_restorable(folder):
         tuner = tune.Tuner.restore(str(folder / NAME), trainable)
     else:
-        goal = Goal(metric="accuracy", mode="max", target=0.5, planned_runs=5)
+        goal = Goal(metric="accuracy", mode="max", target=0.5, planned_runs=1)
         tuner = tune.Tuner(
             trainable,
             param_space={

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +27,9 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.setup import Setup
-from tests.real_ray import local_ray
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def _ray_of_two_workers() -> Iterator[None]:
-    with local_ray(RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S="10"):
-        yield
 
 
 def train(config: dict[str, Any]) -> None:
@@ -67,7 +59,7 @@ SPACE = {
 }
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_sweep_of_functions_with_tune_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -95,7 +87,7 @@ def test_a_sweep_of_functions_with_tune_run(
     assert all(not trial.is_live for trial in trials.values())
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_sweep_with_a_tuner_survives_trials_that_misbehave(tmp_path: Path) -> None:
     def misbehave(config: dict[str, Any]) -> None:
         if config["batch_size"] == 32:
@@ -123,7 +115,7 @@ def test_a_sweep_with_a_tuner_survives_trials_that_misbehave(tmp_path: Path) -> 
     assert "no plan" in str(search.plan())
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> None:
     def loop(config: dict[str, Any]) -> None:
         import tempfile  # noqa: PLC0415 - the loop runs in another process
@@ -145,7 +137,7 @@ def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> N
         config={"num_workers": 2, "batch_size": tune.choice([32, 64])},
         search_alg=search,
         scheduler=CostAwareScheduler(),
-        num_samples=2,
+        num_samples=1,
         storage_path=str(tmp_path),
         name="sweep",
         verbose=0,
@@ -162,7 +154,7 @@ def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> N
     wait_for_two_workers()
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_run_that_tune_itself_stops_frees_its_workers(tmp_path: Path) -> None:
     def loop(_: dict[str, Any]) -> None:
         import ray.train  # noqa: PLC0415 - the loop runs in another process
@@ -172,12 +164,12 @@ def test_a_run_that_tune_itself_stops_frees_its_workers(tmp_path: Path) -> None:
             ray.train.report({"accuracy": 0.1 * epoch, "epoch": epoch})
 
     stop, folder = {"accuracy": 0.5}, str(tmp_path)
-    config = {"num_workers": 2, "batch_size": 64}
+    config = {"num_workers": 1, "batch_size": 64}
     tune.run(torch_trainable(loop), config=config, stop=stop, storage_path=folder, verbose=0)
     wait_for_two_workers()
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Path) -> None:
     def odd(_: dict[str, Any]) -> None:
         for epoch in range(1, 5):
@@ -204,7 +196,7 @@ def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Pa
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_a_collective_that_hangs_ends_its_trial_after_the_timeout_and_the_workers_are_free(
     tmp_path: Path,
 ) -> None:
@@ -236,7 +228,7 @@ def test_a_collective_that_hangs_ends_its_trial_after_the_timeout_and_the_worker
     wait_for_two_workers()
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_mixed_sizes_with_groups_that_tune_does_not_see_all_get_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -251,7 +243,7 @@ def test_mixed_sizes_with_groups_that_tune_does_not_see_all_get_through(
     assert figures["groups_left"] == 0
 
 
-@pytest.mark.usefixtures("_ray_of_two_workers")
+@pytest.mark.usefixtures("shared_ray")
 def test_workers_that_fit_on_no_node_are_refused_before_any_trial() -> None:
     search = CostAwareSearch(
         Goal(metric="accuracy", mode="max", target=0.9), resources_per_worker={"GPU": 1}

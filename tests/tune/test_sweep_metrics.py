@@ -1,5 +1,4 @@
 import json
-import logging
 import math
 import pickle
 import re
@@ -10,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import ray
 from ray import tune
 from tensorboardX.proto.event_pb2 import Event
 
@@ -85,26 +83,23 @@ def scalars(path: Path) -> Iterator[tuple[str, float]]:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("shared_ray")
 def test_tensorboard_and_the_page_show_a_real_sweep(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ray.init(address="local", num_cpus=2, include_dashboard=False, logging_level=logging.ERROR)
-    try:
-        goal = Goal(metric="accuracy", mode="max", target=0.7, deadline_seconds=60, planned_runs=1)
-        search = CostAwareSearch(goal, cost=WorkerHours())
-        tune.run(
-            function_trainable(train),
-            config={"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([32, 64])},
-            search_alg=search,
-            scheduler=CostAwareScheduler(),
-            callbacks=[SweepMetrics(search), Progress(search)],
-            num_samples=-1,
-            storage_path=str(tmp_path),
-            name="mine",
-            verbose=0,
-        )
-    finally:
-        ray.shutdown()
+    goal = Goal(metric="accuracy", mode="max", target=0.7, deadline_seconds=60, planned_runs=1)
+    search = CostAwareSearch(goal, cost=WorkerHours())
+    tune.run(
+        function_trainable(train),
+        config={"num_workers": tune.choice([1, 2]), "batch_size": tune.choice([32, 64])},
+        search_alg=search,
+        scheduler=CostAwareScheduler(),
+        callbacks=[SweepMetrics(search), Progress(search)],
+        num_samples=-1,
+        storage_path=str(tmp_path),
+        name="mine",
+        verbose=0,
+    )
     files = list((tmp_path / "mine").rglob("events.out.tfevents.*"))
     told = [pair for path in files for pair in scalars(path)]
     spent = [value for tag, value in told if tag == f"ray/tune/{SPENT}"]
