@@ -16,6 +16,7 @@ from raycosttune.core.figure import whole
 from raycosttune.report.alt import alt_texts
 from raycosttune.report.cost_time import plot_cost_against_time
 from raycosttune.report.curves import plot_learning_curves
+from raycosttune.report.given import of_sweep
 from raycosttune.report.heat import plot_cost, plot_epoch_seconds, plot_epochs
 from raycosttune.report.savings import savings
 from raycosttune.report.text import plain
@@ -96,6 +97,7 @@ FIGURES = (
 )
 
 
+@of_sweep
 def render_page(sweep: View, *, default: tuple[int, int] | None = None) -> str:
     """Returns the page as HTML.
 
@@ -131,6 +133,7 @@ def render_page(sweep: View, *, default: tuple[int, int] | None = None) -> str:
     )
 
 
+@of_sweep
 def write_page(sweep: View, path: Path | str, *, default: tuple[int, int] | None = None) -> Path:
     """Writes the page.
 

@@ -2,6 +2,7 @@
 
 import plotly.graph_objects as go
 
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import BLUE, GREY, ORANGE, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.thin import every
@@ -21,6 +22,7 @@ def watched(sweep: View) -> Trial | None:
     return max(told, key=lambda t: (t.trial_id == plan, t.workers > 1, t.seconds), default=None)
 
 
+@of_sweep
 def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
     """Draws each worker's seconds of an epoch, computing and idle, and its share of the batch.
 
