@@ -61,8 +61,8 @@ def run_children(
         ProbeError: If one raised, died or took too long.
     """
     command = [*prefix, sys.executable, "-m", "raycosttune.train.probe_child"]
-    path = os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])
-    environment = os.environ | {"PYTHONPATH": path} | dict(variables or {})
+    places = os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": places} | dict(variables or {})
     with (
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(workers) as pool,
