@@ -74,7 +74,8 @@ def watch_command(
     finally:
         screen.close()
     if read.quiet:
-        click.echo(f"broken off: {read.quiet}", err=True)
+        is_broken = read.session.live or read.session.live_profiles
+        click.echo(f"{'broken off: ' if is_broken else ''}{read.quiet}", err=True)
     sys.exit(0 if glance.best is not None else NO_PLAN)
 
 
@@ -119,7 +120,7 @@ def _is_over(run: "Run") -> bool:
     if run.session.live or run.session.live_profiles:
         return bool(run.quiet)
     says_itself = run.times.is_timed and run.folder is not None
-    return bool(run.times.over) if says_itself else True
+    return bool(run.times.over or run.quiet) if says_itself else True
 
 
 def _print(line: str) -> None:

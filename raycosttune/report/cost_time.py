@@ -22,7 +22,7 @@ def plot_cost_against_time(sweep: View) -> go.Figure:
         sweep: What there is to see; `read_sweep` reads it.
     """
     if not sweep.choices:
-        return without_data("No run has reached the target yet.")
+        return without_data("No run has reached the target.")
     unit = shown(sweep.unit)
     figure = drawn(
         _front(sweep),

@@ -24,6 +24,7 @@ STATES = {
     "failed": TrialState.FAIL,
     "out_of_memory": TrialState.FAIL,
     "running": TrialState.RUNNING,
+    "broken_off": TrialState.FAIL,
 }
 WIDE = 100.0  # largest over smallest value from which a hyperparameter is shown on a log scale
 

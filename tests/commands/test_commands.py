@@ -1,4 +1,5 @@
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -168,6 +169,15 @@ def test_a_sweep_that_was_broken_off_is_not_watched_for_ever(tmp_path: Path) -> 
     result = call("watch", broken_off(tmp_path))
     assert result.exit_code == 0
     assert "broken off: 1 trial without an end" in result.output
+
+
+def test_a_sweep_that_tune_itself_has_ended_is_not_watched_for_ever(tmp_path: Path) -> None:
+    journal = empty(tmp_path) / "raycosttune" / "journal.jsonl"
+    os.utime(journal, (1e9, 1e9))
+    result = call("watch", tmp_path)
+    assert result.exit_code == 1
+    assert "nothing runs, and nothing was written for" in result.output
+    assert "broken off" not in result.output
 
 
 def test_a_running_sweep_is_watched_until_it_ends(tmp_path: Path) -> None:
