@@ -161,6 +161,12 @@ def _recorded_goal(
 ) -> tuple[Goal, str | None]:
     from raycosttune.simulate.recorded import read_recorded_header  # noqa: PLC0415 - takes seconds
 
+    if source.suffix == ".csv":
+        msg = (
+            f"simulate replays a sweep's folder, or traces with --workload, not observations @ "
+            f"{source}. Ask `raycosttune plan`, `explain` or `report` of these."
+        )
+        raise click.UsageError(msg)
     goal, unit = read_recorded_header(source)
     ignored = [f"--{key.replace('_', '-')}" for key in OF_TRACES if options[key] is not None]
     if ignored:

@@ -8,7 +8,7 @@ from raycosttune.advise.allreduce import ring_bandwidth
 from raycosttune.advise.job import Cluster, JobProfile
 from raycosttune.advise.loading import loaders_to_hide
 from raycosttune.advise.server import parameter_servers
-from raycosttune.advise.speedup import largest_overhead_ratio, speedup_limit, workers_for_efficiency
+from raycosttune.advise.speedup import speedup_limit, workers_for_efficiency
 from raycosttune.advise.sweep import Sweep, suggest_sweep
 from raycosttune.advise.wording import counted, seconds, size
 from raycosttune.errors import InvalidAdviceError
@@ -16,6 +16,7 @@ from raycosttune.errors import InvalidAdviceError
 WORTHWHILE = 0.5  # efficiency below which workers cost more than twice what one does
 HIDDEN = 0.05  # of a step: waits below this share count as hidden
 CROWDED = 1.25  # compute beside another worker over that alone
+FEWEST_SHARING = 2
 WELL = 0.8  # an efficiency that is worth a bandwidth
 
 
@@ -139,7 +140,8 @@ def _advice(profile: JobProfile, cluster: Cluster, scaling: tuple[Scaling, ...])
             "accumulate gradients"
         )
         return
-    yield from _worker_advice(profile, scaling)
+    crowding = 1.0 if cluster.workers_per_node == 1 else profile.crowding
+    yield from _worker_advice(profile, scaling, crowding)
     if not _loading_is_hidden(profile):
         needed = loaders_to_hide(
             profile.loading_seconds, profile.compute_seconds, max(1, profile.loaders)
@@ -147,10 +149,13 @@ def _advice(profile: JobProfile, cluster: Cluster, scaling: tuple[Scaling, ...])
         some = "more" if needed is None else f"num_workers={needed}"
         yield f"load in the background: {some} in the DataLoader would hide it"
     if profile.overhead_ratio is not None:
-        yield from _exchange_advice(profile, cluster, profile.overhead_ratio, scaling[-1].workers)
+        yield from _lemma(profile, profile.overhead_ratio, crowding)
+        yield from _exchange_advice(profile, cluster, scaling[-1].workers)
 
 
-def _worker_advice(profile: JobProfile, scaling: tuple[Scaling, ...]) -> Iterator[str]:
+def _worker_advice(
+    profile: JobProfile, scaling: tuple[Scaling, ...], crowding: float
+) -> Iterator[str]:
     batch = profile.batch_size
     fitting = [each for each in scaling if each.fits]
     good = [each for each in fitting if each.efficiency >= WORTHWHILE]
@@ -173,23 +178,14 @@ def _worker_advice(profile: JobProfile, scaling: tuple[Scaling, ...]) -> Iterato
             f"batch {batch}: one worker is best, {scaling[1].workers} are "
             f"{scaling[1].speedup:.2f} times as fast"
         )
-    if profile.crowding >= CROWDED:
+    if crowding >= CROWDED:
         yield (
-            f"two workers on one machine each compute {profile.crowding:.2f} times as long as one "
+            f"two workers on one machine each compute {crowding:.2f} times as long as one "
             "alone: give each worker cores of its own, or each machine fewer workers"
         )
 
 
-def _exchange_advice(
-    profile: JobProfile, cluster: Cluster, ratio: float, many: int
-) -> Iterator[str]:
-    most = workers_for_efficiency(WORTHWHILE, ratio)
-    if most is not None:
-        yield (
-            f"by Lemma 3.1 no number of workers is more than {speedup_limit(ratio):.3g} times as "
-            f"fast at batch {profile.batch_size}, and beyond {counted(most)} efficiency is below "
-            "50 %"
-        )
+def _exchange_advice(profile: JobProfile, cluster: Cluster, many: int) -> Iterator[str]:
     law = profile.law(cluster)
     if many == 1:
         return
@@ -202,11 +198,32 @@ def _exchange_advice(
         yield from _bandwidth_advice(profile, cluster, many)
 
 
+def _lemma(profile: JobProfile, ratio: float, crowding: float) -> Iterator[str]:
+    """Says what Lemma 3.1 allows, of one worker alone: crowded ones share less."""
+    least = WORTHWHILE * crowding
+    most = workers_for_efficiency(least, ratio) if least <= 1 else 0
+    if most is None:
+        return
+    limit = speedup_limit(ratio) / crowding
+    few = "no number of them keeps" if most < FEWEST_SHARING else f"at most {most} of them keep"
+    yield (
+        f"by Lemma 3.1 no number of workers is more than {limit:.3g} times as fast as one at "
+        f"batch {profile.batch_size}, and {few} an efficiency of {WORTHWHILE:.0%}"
+    )
+
+
 def _bandwidth_advice(profile: JobProfile, cluster: Cluster, many: int) -> Iterator[str]:
-    compute = profile.compute.seconds(math.ceil(profile.batch_size / many))
-    allowed = largest_overhead_ratio(many, WELL) * profile.compute_seconds
-    wanted = ring_bandwidth(profile.parameter_bytes, many, allowed)
-    yield f"for {WELL:.0%} efficiency {many} workers need a ring of {size(wanted)}/s"
+    compute = profile.law(cluster).compute_seconds(many, profile.batch_size)
+    one = profile.compute_seconds
+    allowed = one / (many * WELL) - compute  # what the exchange may add to a step
+    if allowed > 0:
+        wanted = ring_bandwidth(profile.parameter_bytes, many, allowed)
+        yield f"for {WELL:.0%} efficiency {many} workers need a ring of {size(wanted)}/s"
+    else:
+        yield (
+            f"no link gives {many} workers {WELL:.0%} efficiency at batch {profile.batch_size}: "
+            f"their compute alone leaves {one / (many * compute):.0%}"
+        )
     link = cluster.link or profile.link
     if link is not None:
         rate = link.bytes_per_second

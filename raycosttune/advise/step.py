@@ -124,10 +124,18 @@ class StepLaw:
         >>> round(law.seconds(4, 64), 6)
         0.56
         """
+        compute = self.compute_seconds(workers, batch_size)
+        return step_seconds(compute, self.exchange_seconds(workers), self.overlap)
+
+    def compute_seconds(self, workers: int, batch_size: int) -> float:
+        """Returns the compute of a step of a global batch, on crowded nodes where they are.
+
+        Raises:
+            InvalidAdviceError: If a number is unusable.
+        """
         share = math.ceil(count("batch_size", batch_size) / count("workers", workers))
         is_crowded = workers > 1 and self.workers_per_node != 1
-        compute = self.compute.seconds(share) * (self.crowding if is_crowded else 1.0)
-        return step_seconds(compute, self.exchange_seconds(workers), self.overlap)
+        return self.compute.seconds(share) * (self.crowding if is_crowded else 1.0)
 
     def speedup(self, workers: int, batch_size: int) -> float:
         """Returns one worker's seconds over those of so many at the same global batch.

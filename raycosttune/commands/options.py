@@ -24,7 +24,6 @@ SWEEP_S_OWN = "Left out, it is the recorded sweep's."
 OF_OBSERVATIONS = ("metric", "mode", "workers_per_node", "workers", "batches")
 Command = TypeVar("Command", bound=Callable[..., Any])
 OPTIONS = (
-    click.argument("run", type=click.Path(exists=True, path_type=Path)),
     click.option("--target", type=float, help=f"Value that a run must reach. {SWEEP_S_OWN}"),
     click.option("--deadline", type=float, help=f"Limit of one run, seconds. {SWEEP_S_OWN}"),
     click.option("--planned-runs", type=int, help=f"How often it will run. {SWEEP_S_OWN}"),
@@ -43,7 +42,17 @@ OPTIONS = (
 
 def of_run(command: Command) -> Command:
     """Gives a command the argument RUN and the options by which it is read."""
-    for option in reversed(OPTIONS):
+    return _given(command, exists=True)
+
+
+def of_coming_run(command: Command) -> Command:
+    """Does the same where RUN need not be there yet."""
+    return _given(command, exists=False)
+
+
+def _given(command: Command, *, exists: bool) -> Command:
+    run = click.argument("run", type=click.Path(exists=exists, path_type=Path))
+    for option in reversed((run, *OPTIONS)):
         command = option(command)
     return command
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raycosttune.commands.options import of_run, opened
+from raycosttune.commands.options import of_coming_run, opened
 from raycosttune.commands.plan import NO_PLAN
 
 if TYPE_CHECKING:
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from raycosttune.report.run import Run
 
 PATIENCE = 2.0  # times what reading takes lies between two readings
+WAIT_SECONDS, WAIT_STEP = 60.0, 0.2  # for a sweep to begin
 
 
 @click.command("watch")
-@of_run
+@of_coming_run
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
@@ -29,14 +30,29 @@ PATIENCE = 2.0  # times what reading takes lies between two readings
     help="Seconds between two looks.",
 )
 @click.option("--once", is_flag=True, help="Look once.")
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    help="Seconds to wait for the sweep to begin.  [default: 60, with --once 0]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print an object a line at each change.")
-def watch_command(run: Path, *, every: float, once: bool, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - click's
+def watch_command(
+    run: Path,
+    *,
+    every: float,
+    once: bool,
+    wait: float | None,
+    as_json: bool,
+    **options: Any,  # noqa: ANN401 - click's
+) -> None:
     """Shows a running sweep from its journal until it ends: a panel, or lines without a terminal.
 
-    RUN is a sweep's folder. Exits as `raycosttune plan` does: with 0 where there is a plan.
+    RUN is a sweep's folder, which need not be there yet: Tune makes it when the sweep begins.
+    Exits as `raycosttune plan` does: with 0 where there is a plan.
     """
     from raycosttune.report.screen import Screen  # noqa: PLC0415 - takes a second
 
+    _wait_for(run, (0.0 if once else WAIT_SECONDS) if wait is None else wait)
     screen = Screen(is_live=False if as_json else None, say=_print)
     seen: tuple[float, int] | None = None
     try:
@@ -58,8 +74,22 @@ def watch_command(run: Path, *, every: float, once: bool, as_json: bool, **optio
     finally:
         screen.close()
     if read.quiet:
-        click.echo(f"broken off: {read.quiet}", err=True)
+        is_broken = read.session.live or read.session.live_profiles
+        click.echo(f"{'broken off: ' if is_broken else ''}{read.quiet}", err=True)
     sys.exit(0 if glance.best is not None else NO_PLAN)
+
+
+def _wait_for(run: Path, seconds: float) -> None:
+    """Waits for a journal, and says so; where none comes, reading it says what is wrong."""
+    until, is_told = time.monotonic() + seconds, False
+    while run.suffix != ".csv" and not _stamp(run)[1] and time.monotonic() < until:
+        if not is_told:
+            click.echo(f"waiting up to {seconds:g} s for a sweep to begin @ {run}", err=True)
+            is_told = True
+        try:
+            time.sleep(WAIT_STEP)
+        except KeyboardInterrupt:
+            sys.exit(130)
 
 
 def _stamp(run: Path) -> tuple[float, int]:
@@ -90,7 +120,7 @@ def _is_over(run: "Run") -> bool:
     if run.session.live or run.session.live_profiles:
         return bool(run.quiet)
     says_itself = run.times.is_timed and run.folder is not None
-    return bool(run.times.over) if says_itself else True
+    return bool(run.times.over or run.quiet) if says_itself else True
 
 
 def _print(line: str) -> None:

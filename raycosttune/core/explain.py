@@ -70,7 +70,7 @@ def next_step(known: Knowledge, ahead: Experiment | Profile | str) -> str:
     if isinstance(ahead, str):
         runs = any(record.is_live for record in known.records)
         is_over = not runs and not any(record.is_live for record in known.profiles)
-        return f"ended: {ahead}" if is_over else f"next: no further trial, as {ahead}"
+        return f"ended: {ahead}" if is_over else f"next: none, as {ahead}"
     recipe = {} if ahead.recipe is None else known.recipes.get(ahead.recipe, {})
     fresh = ", other hyperparameters" if ahead.recipe is None else ""
     cell = ahead.allocation

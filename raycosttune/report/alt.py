@@ -28,7 +28,7 @@ def alt_texts(sweep: View) -> dict[str, str]:
 def _choices(sweep: View) -> str:
     best = [choice for choice in sweep.choices if choice.is_best]
     if not best:
-        return "Empty: no run has reached the target yet."
+        return "Empty: no run has reached the target."
     points = "; ".join(
         f"{plain(c.what, 80)}: {whole(c.seconds)} s, {c.cost:.3g} {plain(sweep.unit)}"
         for c in best[:6]

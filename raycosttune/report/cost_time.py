@@ -5,11 +5,13 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from raycosttune.core.figure import whole
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import BLUE, GREEN, GREY, RED, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.view import Choice, View
 
 
+@of_sweep
 def plot_cost_against_time(sweep: View) -> go.Figure:
     """Draws what each configuration costs and takes, the deadline, and the Pareto front.
 
@@ -20,7 +22,7 @@ def plot_cost_against_time(sweep: View) -> go.Figure:
         sweep: What there is to see; `read_sweep` reads it.
     """
     if not sweep.choices:
-        return without_data("No run has reached the target yet.")
+        return without_data("No run has reached the target.")
     unit = shown(sweep.unit)
     figure = drawn(
         _front(sweep),

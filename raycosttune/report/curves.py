@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import ENDS, GREEN, GREY, RED, drawn, without_data
 from raycosttune.report.text import plain, shown
 from raycosttune.report.thin import chosen, every, quantiles
@@ -14,6 +15,7 @@ POINTS = 200
 BAND_FROM = 100  # trials
 
 
+@of_sweep
 def plot_learning_curves(sweep: View) -> go.Figure:
     """Draws the metric over epochs, where each trial ended and why, and where it was going.
 

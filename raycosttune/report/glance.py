@@ -1,6 +1,5 @@
 """A sweep at a glance: what it has, what runs, what comes next."""
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
+from raycosttune.core.space import Allocation
 from raycosttune.results.replay import why_started
 
 REHEARSED = 50  # trials up to which what is still to come is estimated
@@ -28,6 +28,7 @@ class Running:
         trial_id: Tune's name of it.
         what: Its configuration in words, on the workers that it holds now.
         why: Why it was started, the end of a sentence.
+        moved: Why it holds other workers than those it started on, a sentence, empty where not.
         epoch: Epochs done.
         value: Last value of the metric, None before the first.
         expected: Epochs to the target as far as is known, None before the first report.
@@ -39,6 +40,7 @@ class Running:
     trial_id: str
     what: str
     why: str
+    moved: str
     epoch: float
     value: float | None
     expected: float | None
@@ -134,7 +136,7 @@ def glance_of(session: Session, *, name: str = "", to_come: str = "") -> Glance:
         nothing=plan.reason if isinstance(plan, NoPlan) else "",
         running=tuple(_running(session, known, record) for record in session.live),
         profiles=len(session.live_profiles),
-        last=_last(known.records),
+        last=_last(session, known.records),
         ahead=next_step(known, session.ahead),
         to_come=to_come,
     )
@@ -155,13 +157,15 @@ def to_come(session: Session) -> str:
     return f"{trials}, {likely}"
 
 
-def _last(records: Sequence[TrialRecord]) -> str:
+def _last(session: Session, records: Sequence[TrialRecord]) -> str:
     record = next((record for record in reversed(records) if record.ended is not None), None)
     if record is None or record.ended is None:
         return ""
-    cell, end = record.allocation, record.ended
-    why = f"{end.cause.value.replace('_', ' ')}: {end.reason}" if end.reason else end.cause.value
-    return f"{described(cell.workers, cell.batch_size, record.recipe)}: {why}"
+    cell, end = present(record, session.space), record.ended
+    cause = end.cause.value.replace("_", " ")
+    is_said = end.reason.startswith(cause)
+    why = end.reason if is_said else f"{cause}: {end.reason}" if end.reason else cause
+    return f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}: {why}"
 
 
 def _best(plan: Plan) -> Best:
@@ -181,13 +185,22 @@ def _running(session: Session, known: Knowledge, record: TrialRecord) -> Running
         trial_id=record.trial_id,
         what=described(held.workers, held.batch_size, record.recipe),
         why="" if why == FOUND else why,
+        moved=_moved(record, held.workers),
         epoch=record.epoch,
         value=values[-1] if values else None,
         expected=expected,
         seconds=record.seconds,
-        seconds_left=None if expected is None else _left(record, expected),
+        seconds_left=None if expected is None else _left(known, record, held, expected),
         cost=paid(record, session.space, session.cost),
     )
+
+
+def _moved(record: TrialRecord, workers: int) -> str:
+    started = record.allocation.workers
+    if workers == started:
+        return ""
+    because = "" if record.resized is None else record.resized.reason
+    return f"it began on {counted(started, 'worker')}{f': {because}' if because else ''}"
 
 
 def expected_epochs(known: Knowledge, record: TrialRecord) -> float | None:
@@ -198,18 +211,37 @@ def expected_epochs(known: Knowledge, record: TrialRecord) -> float | None:
     return max(known.accuracy.samples(recipe_key(record.recipe), batch).mean, record.epoch)
 
 
-def _left(record: TrialRecord, expected: float) -> float | None:
-    """Returns the likely seconds to the target at the pace of the run so far."""
-    training = math.fsum(report.training_seconds for report in record.run)
-    return (expected - record.epoch) * training / record.epoch if record.epoch > 0 else None
+def _left(known: Knowledge, record: TrialRecord, held: Allocation, expected: float) -> float | None:
+    """Returns the likely seconds to the target at the pace of the run on its present workers."""
+    pace = _pace(record, held.workers)
+    if pace is None and held in known.space.cells and not known.time.is_empty:
+        pace = known.time.predict(held).mid
+    return None if pace is None else (expected - record.epoch) * pace
 
 
-def told(running: Running, metric: str) -> str:
-    """Says how far a running trial is."""
+def _pace(record: TrialRecord, workers: int) -> float | None:
+    """Returns the seconds of an epoch on so many workers, None before one is done on them."""
+    before, epochs, seconds, now = 0.0, 0.0, 0.0, record.allocation.workers
+    for report in record.run:
+        now = report.workers or now
+        if now == workers:
+            epochs += report.epoch - before
+            seconds += report.training_seconds
+        before = report.epoch
+    return seconds / epochs if epochs > 0 else None
+
+
+def told(running: Running, goal: Goal) -> str:
+    """Says how far a running trial was at its last report."""
+    name = f"{running.trial_id}: {running.what}"
     if running.value is None:
-        return f"{running.what}: starting"
-    so_far = f"{running.what}: {counted(running.epoch, 'epoch')}, {metric} {running.value:.4g}"
+        return f"{name}: starting"
+    metric = goal.metric or "metric"
+    so_far = f"{name}: {counted(running.epoch, 'epoch')}, {metric} {running.value:.4g}"
     if running.expected is None or running.seconds_left is None:
         return so_far
-    ahead = f"target expected at {running.expected:.3g}"
-    return f"{so_far}; {ahead}, in {whole(running.seconds_left)} s"
+    ahead = f"target expected at epoch {running.expected:.3g}, in {whole(running.seconds_left)} s"
+    if goal.deadline_seconds is None:
+        return f"{so_far}; {ahead}"
+    left = max(goal.deadline_seconds - running.seconds, 0.0)
+    return f"{so_far}; {ahead}; deadline in {whole(left)} s"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import plotly.graph_objects as go
 
 from raycosttune.core.prediction import Prediction
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import SCALE, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.view import Cell, View
@@ -15,6 +16,7 @@ LABELLED = 12  # columns that leave room for a number in each
 MARK, STAR, PLAN = "●", "★", "the plan"
 
 
+@of_sweep
 def plot_epoch_seconds(sweep: View) -> go.Figure:
     """Draws the seconds of an epoch, T, over workers and batch; cells that were timed are marked.
 
@@ -25,6 +27,7 @@ def plot_epoch_seconds(sweep: View) -> go.Figure:
     return _grid(sweep, found, "s an epoch", lambda cell: cell.is_timed, "timed")
 
 
+@of_sweep
 def plot_cost(sweep: View) -> go.Figure:
     """Draws the cost of a run to the target over workers and batch, as `plot_epoch_seconds`.
 
@@ -36,6 +39,7 @@ def plot_cost(sweep: View) -> go.Figure:
     return _grid(sweep, found, what, lambda cell: cell.is_measured, "measured")
 
 
+@of_sweep
 def plot_epochs(sweep: View) -> go.Figure:
     """Draws the epochs to the target, E, over batches and recipes; measured ones are marked.
 

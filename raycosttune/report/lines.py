@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from raycosttune.core.explain import FOUND
-from raycosttune.core.figure import counted, described
+from raycosttune.core.figure import counted, described, whole
 from raycosttune.core.held import paid, present
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
@@ -13,19 +13,23 @@ from raycosttune.results.replay import why_started
 
 
 class Lines:
-    """Tells what has happened since it was last asked."""
+    """Tells what has happened since it was last asked.
 
-    def __init__(self) -> None:
-        """Knows of no trial yet."""
+    Args:
+        reports: Whether to tell each report, too.
+    """
+
+    def __init__(self, *, reports: bool = False) -> None:
         self._seen = 0
         self._live: dict[str, int] = {}
+        self._told: dict[str, int] | None = {} if reports else None
         self._plan = ""
 
     def __call__(self, session: Session) -> list[str]:
         """Returns a line for each start, each end, each change of workers, and each new best."""
-        return list(self._told(session))
+        return list(self._news(session))
 
-    def _told(self, session: Session) -> Iterator[str]:
+    def _news(self, session: Session) -> Iterator[str]:
         records = list(session.records.values())
         for record in records[self._seen :]:
             yield _begun(session, record)
@@ -39,6 +43,7 @@ class Lines:
                 went = f"{name} goes on with {counted(workers, 'worker')} instead of {before}"
                 yield f"{went}{_moved(record, workers)}"
                 self._live[trial_id] = workers
+            yield from self._reports(session, record)
             if not record.is_live:
                 del self._live[trial_id]
                 yield _ended(session, record)
@@ -50,6 +55,17 @@ class Lines:
                 self._plan = what
                 cost = f"{plan.predicted_cost.mid:.3g} {plain(plan.unit, 40)} a run"
                 yield f"best so far: {what}: {cost}"
+
+    def _reports(self, session: Session, record: TrialRecord) -> Iterator[str]:
+        if self._told is None:
+            return
+        seen = self._told.get(record.trial_id, 0)
+        self._told[record.trial_id] = len(record.reports)
+        name, metric = plain(record.trial_id, 60), plain(session.goal.metric or "metric", 40)
+        for report in record.reports[seen:]:
+            value = "no value" if report.value is None else f"{report.value:.4g}"
+            took = f"in {whole(report.seconds)} s"
+            yield f"{name}: {counted(report.epoch, 'epoch')}, {metric} {value}, {took}"
 
 
 def _begun(session: Session, record: TrialRecord) -> str:

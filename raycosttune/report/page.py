@@ -16,12 +16,13 @@ from raycosttune.core.figure import whole
 from raycosttune.report.alt import alt_texts
 from raycosttune.report.cost_time import plot_cost_against_time
 from raycosttune.report.curves import plot_learning_curves
+from raycosttune.report.given import of_sweep
 from raycosttune.report.heat import plot_cost, plot_epoch_seconds, plot_epochs
 from raycosttune.report.savings import savings
 from raycosttune.report.text import plain
 from raycosttune.report.thin import chosen
 from raycosttune.report.timeline import plot_spend, plot_timeline
-from raycosttune.report.view import View, to_data
+from raycosttune.report.view import Trial, View, to_data
 from raycosttune.report.workers import plot_workers
 
 ROWS = 500  # of a table
@@ -56,8 +57,8 @@ FIGURES = (
     Shown(
         "cost",
         "Cost of a run",
-        "Likely cost with the plan's recipe; ● marks what is measured, ★ the plan. Bounds are in "
-        "each cell's text.",
+        "Likely cost with the plan's recipe, without a plan with the best one; ● marks what is "
+        "measured, ★ the plan. Bounds are in each cell's text.",
         plot_cost,
     ),
     Shown(
@@ -96,6 +97,7 @@ FIGURES = (
 )
 
 
+@of_sweep
 def render_page(sweep: View, *, default: tuple[int, int] | None = None) -> str:
     """Returns the page as HTML.
 
@@ -110,7 +112,9 @@ def render_page(sweep: View, *, default: tuple[int, int] | None = None) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(plain=plain, number=_number, whole=whole, percent=_percent)
+    environment.filters.update(
+        plain=plain, number=_number, whole=whole, percent=_percent, ended=_ended
+    )
     source = environment.loader.get_source if environment.loader else None
     assert source is not None  # noqa: S101 - it was given above
     trials = chosen(sweep.trials, ROWS, lambda trial: trial.cost)
@@ -131,6 +135,7 @@ def render_page(sweep: View, *, default: tuple[int, int] | None = None) -> str:
     )
 
 
+@of_sweep
 def write_page(sweep: View, path: Path | str, *, default: tuple[int, int] | None = None) -> Path:
     """Writes the page.
 
@@ -166,6 +171,12 @@ def _reproduce(sweep: View) -> dict[str, object]:
     goal = {key: value for key, value in asdict(sweep.goal).items() if value not in (None, ())}
     plan = None if sweep.plan is None else sweep.plan.config
     return {"goal": goal, "cost": sweep.unit, "plan": plan, "raycosttune": raycosttune.__version__}
+
+
+def _ended(trial: Trial) -> str:
+    end = trial.end.replace("_", " ")
+    is_said = trial.reason.startswith(end) or not trial.reason
+    return (trial.reason or end) if is_said else f"{end}: {trial.reason}"
 
 
 def _number(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -10,25 +10,41 @@ from rich.text import Text
 
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.prediction import Prediction
-from raycosttune.report.glance import Best, Glance, told
+from raycosttune.report.glance import Best, Glance, Running, told
 from raycosttune.report.text import plain
 
 MOST_RUNNING = 6
+SIZES = ((MOST_RUNNING, False), (MOST_RUNNING, True), (2, True))  # of a panel, the largest first
 BAR = 24  # characters
 
 
-def panel(glance: Glance) -> RenderableType:
-    """Draws a glance; names and words of a user's are taken as text."""
+def fitted(glance: Glance, console: Console) -> RenderableType:
+    """Draws a glance so that the terminal holds it: with fewer words where it is low."""
+    for most, is_brief in SIZES:
+        drawn = panel(glance, most, is_brief=is_brief)
+        if len(console.render_lines(drawn)) < console.height:
+            break
+    return drawn
+
+
+def panel(glance: Glance, most: int = MOST_RUNNING, *, is_brief: bool = False) -> RenderableType:
+    """Draws a glance; names and words of a user's are taken as text.
+
+    Args:
+        glance: What there is to see.
+        most: Running trials that are drawn; more are counted.
+        is_brief: Whether to leave out why they were started, and which one ended last.
+    """
     rows = Table.grid(padding=(0, 2), expand=True)
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(ratio=1, overflow="fold")
-    for name, value in _rows(glance):
+    for name, value in _rows(glance, most, is_brief=is_brief):
         rows.add_row(name, value)
     title = Text.assemble(("raycosttune ", "bold"), plain(glance.name, 60))
     return Panel(rows, title=title, title_align="left", border_style="cyan", padding=(0, 1))
 
 
-def _rows(glance: Glance) -> Iterator[tuple[str, RenderableType]]:
+def _rows(glance: Glance, most: int, *, is_brief: bool) -> Iterator[tuple[str, RenderableType]]:
     yield "spent", _spent(glance)
     if glance.goal.sweep_deadline_seconds is not None:
         limit = glance.goal.sweep_deadline_seconds
@@ -37,22 +53,27 @@ def _rows(glance: Glance) -> Iterator[tuple[str, RenderableType]]:
     else:
         yield "time", Text(f"{_clock(glance.elapsed_seconds)}, no deadline of the sweep")
     yield "best", Text(_best(glance))
-    metric = plain(glance.goal.metric or "metric", 40)
-    for k, running in enumerate(glance.running[:MOST_RUNNING]):
-        why = f"\nit {plain(running.why)}" if running.why else ""
-        yield ("runs" if k == 0 else ""), Text(plain(told(running, metric))).append(why, "dim")
-    more = len(glance.running) - MOST_RUNNING
+    for k, running in enumerate(glance.running[:most]):
+        why = "" if is_brief else _why(running)
+        yield ("runs" if k == 0 else ""), Text(plain(told(running, glance.goal))).append(why, "dim")
+    more = len(glance.running) - most
     if more > 0:
         yield "", Text(f"and {more} more", "dim")
     if glance.profiles:
         yield "runs", Text(counted(glance.profiles, "profile") + " of step time")
-    if glance.last:
+    if glance.last and not is_brief:
         yield "last", Text(plain(glance.last))
     name, _, rest = glance.ahead.partition(": ")
     yield name, Text(plain(rest))
     if glance.to_come:
         yield "to come", Text(glance.to_come)
     yield "trials", Text(_trials(glance))
+
+
+def _why(running: Running) -> str:
+    told_why = [f"it {running.why}"] if running.why else []
+    lines = [*told_why, running.moved] if running.moved else told_why
+    return "".join(f"\n{plain(line)}" for line in lines)
 
 
 def _spent(glance: Glance) -> RenderableType:
@@ -91,7 +112,8 @@ def _within(value: Prediction) -> str:
 
 def _trials(glance: Glance) -> str:
     ends = ", ".join(f"{count} {end.replace('_', ' ')}" for end, count in glance.ends.items())
-    live = f"{len(glance.running)} running on {counted(glance.workers, 'worker')}"
+    count, held = len(glance.running), counted(glance.workers, "worker")
+    live = f"{count} running on {held}" if count else "none running"
     return ", ".join(part for part in (f"{glance.trials} started", live, ends) if part)
 
 

@@ -56,7 +56,21 @@ def view_of_run(run: Run) -> View:
         workers = {name: told for name, told in found.items() if told is not None}
     view = view_of(session, run.times, name=run.name, why=run.why, workers=workers)
     is_dead = view.status is Status.RUNNING and bool(run.quiet)
-    return replace(view, status=Status.BROKEN_OFF, note=run.quiet) if is_dead else view
+    return _broken_off(view, run.quiet) if is_dead else view
+
+
+def _broken_off(view: View, why: str) -> View:
+    """Says of trials that have no end, and can get none unless the sweep is resumed, what they are.
+
+    Their journal doesn't tell whether they live; that nothing is written does.
+    """
+    trials = tuple(
+        replace(trial, end="broken_off", reason="the sweep broke off")
+        if trial.is_running
+        else trial
+        for trial in view.trials
+    )
+    return replace(view, status=Status.BROKEN_OFF, note=why, trials=trials)
 
 
 def _workers(rows: list[Row]) -> Workers | None:

@@ -41,7 +41,7 @@ class Run:
         times: When things happened.
         why: Why each trial was started, by its id.
         folder: Folder of the journal, None where there is none.
-        quiet: Why its trials are taken for dead, empty where they are not.
+        quiet: Why it is taken for dead, empty where it is not.
     """
 
     name: str
@@ -86,7 +86,7 @@ def read_run(
         row = read_run_profile(run_rows(folder, profile.trial_id))
         if row is not None:
             session.tell_profile(profile.trial_id, read_profiled(row))
-    return Run(past.name, session, times, why, folder, _quiet(session, past.path))
+    return Run(past.name, session, times, why, folder, _quiet(session, times, past.path))
 
 
 def run_of(
@@ -175,12 +175,24 @@ def _why(rows: list[Row]) -> dict[str, str]:
     return {str(row.get("trial_id")): str(row["why"]) for row in asked}
 
 
-def _quiet(session: Session, journal: Path) -> str:
-    """Says that running trials have been silent for too long to be alive, or nothing."""
+def _quiet(session: Session, times: Times, journal: Path) -> str:
+    """Says that a sweep has been silent for too long to be alive, or nothing.
+
+    One that Tune itself has ended, by a limit of its own say, has no row that says so.
+    """
     quiet = max(time.time() - journal.stat().st_mtime, 0.0)
     seconds = [report.seconds for record in session.live for report in record.reports]
     usual = statistics.median(seconds) if seconds else 0.0
     live = len(session.live) + len(session.live_profiles)
-    if not live or quiet <= max(QUIET_SECONDS, QUIET_FACTOR * usual):
+    if quiet <= max(QUIET_SECONDS, QUIET_FACTOR * usual) or (not live and times.over):
         return ""
-    return f"{counted(live, 'trial')} without an end, and nothing was written for {whole(quiet)} s"
+    what = f"{counted(live, 'trial')} without an end" if live else "nothing runs"
+    return f"{what}, and nothing was written for {_lasting(quiet)}"
+
+
+def _lasting(seconds: float) -> str:
+    """Writes a long time in the unit that a reader would take."""
+    for unit, least in (("day", 86400.0), ("hour", 3600.0), ("minute", 60.0)):
+        if seconds >= 2 * least:
+            return counted(int(seconds / least), unit)
+    return f"{whole(seconds)} s"

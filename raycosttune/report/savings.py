@@ -82,7 +82,6 @@ def _cost(cell: Cell) -> float:
 def _beside(sweep: View, name: str, cell: Cell | None, cost: float) -> Saving:
     plan = sweep.plan
     saving = cost - (math.inf if plan is None else plan.cost.mid)
-    is_late = cell is not None and _is_late(sweep, cell)
     return Saving(
         name,
         "" if cell is None else described(cell.workers, cell.batch_size, {}),
@@ -90,5 +89,13 @@ def _beside(sweep: View, name: str, cell: Cell | None, cost: float) -> Saving:
         saving,
         saving * sweep.goal.planned_runs - sweep.spent,
         math.ceil(sweep.spent / saving) if saving > 0 else None,
-        "is likely to miss the deadline" if is_late else "",
+        "" if cell is None else _note(sweep, cell),
     )
+
+
+def _note(sweep: View, cell: Cell) -> str:
+    """Says why the plan isn't held against a cell: its own cost there is that of the plan."""
+    config = {} if sweep.plan is None else sweep.plan.config
+    if (cell.workers, cell.batch_size) == (config.get("workers"), config.get("batch_size")):
+        return "is the plan itself"
+    return "is likely to miss the deadline" if _is_late(sweep, cell) else ""

@@ -16,13 +16,21 @@ class Screen:
         is_live: Whether to draw a panel; by default where standard output is a terminal or a
             notebook, and rich is installed.
         say: Prints a line.
+        reports: Whether each report is a line, too.
     """
 
-    def __init__(self, *, is_live: bool | None = None, say: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        *,
+        is_live: bool | None = None,
+        say: Callable[[str], None] = print,
+        reports: bool = False,
+    ) -> None:
         self._live: Any = _live() if is_live is None or is_live else None
         if self._live is not None and is_live is None and not self._live.console.is_interactive:
             self._live = None
-        self._lines, self._say = Lines(), say
+        self._lines, self._say = Lines(reports=reports), say
+        self._width = 0
 
     @property
     def is_live(self) -> bool:
@@ -35,11 +43,15 @@ class Screen:
             for line in self._lines(session):
                 self._say(line)
             return
-        from raycosttune.report.panel import panel  # noqa: PLC0415 - rich is an extra
+        from raycosttune.report.panel import fitted  # noqa: PLC0415 - rich is an extra
 
+        console = self._live.console
         if not self._live.is_started:
             self._live.start()
-        self._live.update(panel(glance), refresh=True)
+        elif console.width < self._width:
+            console.clear()  # the terminal has wrapped what is there: it can't be drawn over
+        self._width = console.width
+        self._live.update(fitted(glance, console), refresh=True)
 
     def close(self) -> None:
         """Leaves the last panel where it is and gives the terminal back."""

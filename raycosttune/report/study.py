@@ -14,6 +14,7 @@ from optuna.distributions import (
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
+from raycosttune.report.given import of_sweep
 from raycosttune.report.view import Trial, View
 
 STATES = {
@@ -23,10 +24,12 @@ STATES = {
     "failed": TrialState.FAIL,
     "out_of_memory": TrialState.FAIL,
     "running": TrialState.RUNNING,
+    "broken_off": TrialState.FAIL,
 }
 WIDE = 100.0  # largest over smallest value from which a hyperparameter is shown on a log scale
 
 
+@of_sweep
 def write_study(sweep: View, storage: str, name: str | None = None) -> optuna.Study:
     """Writes a sweep's trials into an Optuna study, for optuna-dashboard and the like.
 

@@ -22,6 +22,7 @@ ENDS = {
     "failed": RED,
     "out_of_memory": PURPLE,
     "running": GREY,
+    "broken_off": RED,
     "profile": SLATE,
 }
 SCALE = [[0.0, "#e8f1fa"], [0.5, "#6aa9dc"], [1.0, "#14507f"]]

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import plotly.graph_objects as go
 
 from raycosttune.core.figure import counted, whole
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import BLUE, ENDS, GREEN, GREY, RED, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.thin import chosen, every
@@ -17,6 +18,7 @@ PROFILE = "profile"
 SHORTEST = 150  # part of the whole width that a bar has at least
 
 
+@of_sweep
 def plot_timeline(sweep: View) -> go.Figure:
     """Draws when each trial held its workers, how it ended, and the workers held in all.
 
@@ -105,6 +107,7 @@ def _committed(stretches: Sequence[Held]) -> tuple[list[float], list[int]]:
     return [moment for moment, _ in kept], [workers for _, workers in kept]
 
 
+@of_sweep
 def plot_spend(sweep: View) -> go.Figure:
     """Draws what the search has spent over time, by what became of it, and its budget.
 

@@ -62,7 +62,7 @@ class Trial:
         nodes: Machines.
         recipe: Other hyperparameters, as proposed.
         why: Why it was started, the end of a sentence.
-        end: `running`, or why it ended.
+        end: `running`, `broken_off` with its sweep, or why it ended.
         reason: The same in a sentence.
         reached: Epochs to the target, None where it was not reached.
         expected: Epochs to the target as far as is known, for one that has not reached it.

@@ -2,6 +2,7 @@
 
 import plotly.graph_objects as go
 
+from raycosttune.report.given import of_sweep
 from raycosttune.report.style import BLUE, GREY, ORANGE, drawn, without_data
 from raycosttune.report.text import shown
 from raycosttune.report.thin import every
@@ -21,6 +22,7 @@ def watched(sweep: View) -> Trial | None:
     return max(told, key=lambda t: (t.trial_id == plan, t.workers > 1, t.seconds), default=None)
 
 
+@of_sweep
 def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
     """Draws each worker's seconds of an epoch, computing and idle, and its share of the batch.
 
@@ -35,8 +37,8 @@ def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
     size = len(told.shares[-1])
     names = [f"worker {rank}" for rank in range(size)]
     traces: list[go.Bar | go.Scatter] = [
-        _bar(names, _mean(told.compute_seconds, size), "computing", BLUE),
-        _bar(names, _mean(told.idle_seconds, size), "idle", ORANGE),
+        _bar(_mean(told.compute_seconds, size), "computing", BLUE),
+        _bar(_mean(told.idle_seconds, size), "idle", ORANGE),
     ]
     places = every(range(len(told.epochs)), POINTS)
     for rank in every(range(size), LINES):
@@ -55,10 +57,10 @@ def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
                 hovertemplate=f"{names[rank]}: %{{y:g}} samples, epoch %{{x:g}}<extra></extra>",
             )
         )
-    figure = drawn(*traces, x="", y="seconds of an epoch", barmode="stack", height=480)
+    figure = drawn(*traces, x="worker", y="seconds of an epoch", barmode="stack", height=480)
     figure.update_layout(
-        xaxis={"domain": [0.0, 1.0], "anchor": "y"},
-        yaxis={"domain": [0.58, 1.0]},
+        xaxis={"domain": [0.0, 1.0], "anchor": "y", "type": "category"},
+        yaxis={"domain": [0.6, 1.0]},
         xaxis2={
             "title": {"text": "epochs"},
             "anchor": "y2",
@@ -66,7 +68,7 @@ def plot_workers(sweep: View, trial_id: str | None = None) -> go.Figure:
             "gridcolor": "rgba(128,136,144,0.25)",
         },
         yaxis2={
-            "domain": [0.0, 0.4],
+            "domain": [0.0, 0.38],
             "title": {"text": "samples of a batch"},
             "gridcolor": "rgba(128,136,144,0.25)",
             "rangemode": "tozero",
@@ -84,11 +86,11 @@ def _mean(rows: tuple[tuple[float, ...], ...], size: int) -> list[float]:
     return [sum(row[rank] for row in same) / len(same) for rank in range(size)]
 
 
-def _bar(names: list[str], seconds: list[float], name: str, color: str) -> go.Bar:
+def _bar(seconds: list[float], name: str, color: str) -> go.Bar:
     return go.Bar(
-        x=names,
+        x=[str(rank) for rank in range(len(seconds))],
         y=seconds,
         name=name,
         marker={"color": color},
-        hovertemplate=f"%{{x}}: %{{y:.3g}} s {name}<extra></extra>",
+        hovertemplate=f"worker %{{x}}: %{{y:.3g}} s {name}<extra></extra>",
     )

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from importlib import import_module
@@ -36,6 +36,7 @@ def run_children(
     *,
     workers: int = 1,
     prefix: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
     timeout_seconds: float = 600.0,
 ) -> list[Any]:
     """Calls a function in each of some new processes, which know of one another.
@@ -48,6 +49,7 @@ def run_children(
         arguments: By name, as JSON can hold them.
         workers: How many processes.
         prefix: Of their command, such as one that limits their memory.
+        variables: Of their environment, beside this process' own.
         timeout_seconds: After this long they are ended.
 
     Returns:
@@ -59,9 +61,8 @@ def run_children(
         ProbeError: If one raised, died or took too long.
     """
     command = [*prefix, sys.executable, "-m", "raycosttune.train.probe_child"]
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])
-    }
+    places = os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])
+    environment = os.environ | {"PYTHONPATH": places} | dict(variables or {})
     with (
         tempfile.TemporaryDirectory() as folder,
         ThreadPoolExecutor(workers) as pool,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch.distributed as dist
@@ -21,6 +22,8 @@ HEADROOM = 1.2  # of the memory: where a probe itself is stopped, as the system 
 ENOUGH = 1.1  # what seems to fit over what was measured
 MOST_RUNGS, MOST_GROWTH = 6, 32  # from the first batch on, as a probe shall not take long
 MEASURE = "raycosttune.train.probe_memory:measure_step"
+# Has glibc return large pieces at once: what a step needs, without what the allocator keeps.
+LEAN = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,9 @@ def probe_memory(
 
     The line goes through one sample, two where a model refuses one, and the largest batch that
     was measured. Allocators keep small pieces that they are given back and return large ones, so
-    memory bends downwards, and the line lies above it further on. Beyond 32 times the first batch
-    nothing is measured.
+    memory bends downwards, and the line lies above it further on. How much they keep differs from
+    run to run: so the batch is measured where glibc returns all, which says what seems to fit, and
+    only this as a worker would run it. Beyond 32 times the first batch nothing is measured.
 
     Memory that runs out is a bound. Where PyTorch's process group exists, all ranks must call
     this together; the answer is the same on all, and fits on all.
@@ -94,12 +98,15 @@ def probe_memory(
     arguments = {"target": target, "steps": count("steps", steps), "device": device}
     arguments["limit_bytes"] = memory * HEADROOM
 
-    def measure(samples: int) -> float:
-        (peak,) = run_children(MEASURE, arguments | {"samples": samples}, prefix=prefix)
+    def measure(samples: int, variables: Mapping[str, str] | None = None) -> float:
+        told = arguments | {"samples": samples}
+        (peak,) = run_children(MEASURE, told, prefix=prefix, variables=variables)
         return float(peak)
 
     try:
-        probe = climb(measure, count("batch_size", batch_size), memory)
+        batch = count("batch_size", batch_size)
+        need = partial(measure, variables=LEAN) if device == "cpu" else None
+        probe = climb(measure, batch, memory, need)
     except RayCostTuneError as error:
         _agree(error)
         raise
@@ -118,13 +125,19 @@ def measure_step(target: str, samples: int, steps: int, device: str, limit_bytes
     return peak_bytes(stepper.device)
 
 
-def climb(measure: Callable[[int], float], batch_size: int, memory_bytes: float) -> MemoryProbe:
+def climb(
+    measure: Callable[[int], float],
+    batch_size: int,
+    memory_bytes: float,
+    need: Callable[[int], float] | None = None,
+) -> MemoryProbe:
     """Measures until what seems to fit is hardly more than what was measured.
 
     Args:
         measure: Returns the peak of steps of so many samples, or raises `ProbeMemoryError`.
         batch_size: Samples to begin with, after one.
         memory_bytes: What a worker may use.
+        need: Returns what such steps can't do without, where that is known apart.
 
     Raises:
         InvalidAdviceError: If not even one sample fits.
@@ -135,13 +148,16 @@ def climb(measure: Callable[[int], float], batch_size: int, memory_bytes: float)
         msg = f"memory_bytes must hold a step of one sample, got {memory_bytes:.4g}"
         raise InvalidAdviceError(msg) from error
     failed: int | None = None
-    wanted = max(batch_size, min(peaks) + 1)
+    begin = wanted = max(batch_size, min(peaks) + 1)
+    if need is not None:
+        leap = min(_leap(need, begin, peaks, memory_bytes), MOST_GROWTH * batch_size)
+        wanted = max(begin, leap)
     for _ in range(MOST_RUNGS):
         most, enough = max(peaks), 1.0
         try:
             peak = measure(wanted)
         except ProbeMemoryError:
-            failed, wanted = wanted, math.isqrt(most * wanted)
+            failed, wanted = wanted, max(math.isqrt(most * wanted), begin * (begin < wanted))
         else:
             # Memory bends: below a batch that doesn't fit, the line through it promises too much.
             seen = peaks | {wanted: peak}
@@ -154,6 +170,17 @@ def climb(measure: Callable[[int], float], batch_size: int, memory_bytes: float)
         if wanted <= most * enough:
             break
     return MemoryProbe(_line(peaks), peaks, failed, memory_bytes)
+
+
+def _leap(
+    need: Callable[[int], float], batch: int, peaks: Mapping[int, float], memory_bytes: float
+) -> int:
+    """Returns what seems to fit by what one batch can't do without, 0 where it doesn't itself."""
+    try:
+        seen = {**peaks, batch: need(batch)}
+    except ProbeMemoryError:
+        return 0
+    return MemoryProbe(_line(seen), seen, None, memory_bytes).fitting
 
 
 def _first(measure: Callable[[int], float]) -> dict[int, float]:

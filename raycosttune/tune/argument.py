@@ -14,6 +14,7 @@ from raycosttune.tune.setup import Setup
 Rule = tuple[Callable[[Any], bool], str, str]
 NAMES = {"points": "points_to_evaluate"}  # where a user's name is another one
 MOST = 300  # characters of a wrong value that are shown
+MOST_VERBOSE = 3  # as Tune has it
 
 
 def _is_count(value: object) -> bool:
@@ -111,6 +112,22 @@ def check_search(search: object, is_search: type) -> None:
     if not isinstance(search, is_search):
         msg = f"search must be the sweep's CostAwareSearch, got {_shown(search)}"
         raise InvalidSpaceError(msg)
+
+
+def check_verbose(verbose: object) -> int:
+    """Returns how much is to be shown.
+
+    Raises:
+        InvalidSpaceError: If it is no whole number from 0 to 3.
+    """
+    number = read_whole(verbose)
+    if number is None or number > MOST_VERBOSE:
+        msg = (
+            f"verbose must be a whole number from 0, which shows nothing, to {MOST_VERBOSE}, "
+            f"which shows each report, got {_shown(verbose)}"
+        )
+        raise InvalidSpaceError(msg)
+    return number
 
 
 def _shown(value: object) -> str:

@@ -1,5 +1,9 @@
 """Why a trial of Tune's has ended."""
 
+import re
+from collections.abc import Sequence
+from itertools import dropwhile
+
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.memory import says_out_of_memory
 from raycosttune.core.observation import EndCause
@@ -9,15 +13,26 @@ UNRUN = EndCause.STOPPED, "it was removed before it ran"
 HALTED = EndCause.STOPPED, "it was stopped while it waited for its workers"
 CUT = EndCause.FINISHED, "Tune's own stop ended it"
 End = tuple[EndCause, str]
+FRAME = re.compile(r'\s+File ".*", line \d+')  # of a traceback
+MOST = 500  # characters of what an error says
 
 
 def failure(error: str) -> End:
     """Returns cause and reason of a trial that failed with an error's text."""
-    reason = error.strip().splitlines()[-1] if error.strip() else "it failed"
+    reason = _said(error.strip().splitlines()) or "it failed"
     if hint := hint_at(error):
         reason = f"{reason.rstrip('.')}; {hint}"
     memory = says_out_of_memory(error)
     return (EndCause.OUT_OF_MEMORY if memory else EndCause.FAILED), reason
+
+
+def _said(lines: Sequence[str]) -> str:
+    """Returns what an error says: all that follows its traceback, else its last line."""
+    frames = [place for place, line in enumerate(lines) if FRAME.match(line)]
+    rest = lines[frames[-1] + 1 :] if frames else []
+    words = " ".join(dropwhile(lambda line: line[:1].isspace(), rest)).split()
+    text = " ".join(words) if words else (lines[-1] if lines else "")
+    return text if len(text) <= MOST else f"{text[: MOST - 1]}…"
 
 
 def returned(*, is_silent: bool) -> End:

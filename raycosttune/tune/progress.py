@@ -9,12 +9,13 @@ from ray import tune
 from raycosttune.core.session import Session
 from raycosttune.report.glance import glance_of, to_come
 from raycosttune.report.screen import Screen
-from raycosttune.tune.argument import check_search
+from raycosttune.tune.argument import check_search, check_verbose
 from raycosttune.tune.search import CostAwareSearch
 
 logger = logging.getLogger(__name__)
 PANEL_SECONDS = 0.5
 PATIENCE = 20.0  # times what a look takes lies between two looks
+WITH_LINES, WITH_REPORTS = 2, 3
 
 
 class Progress(tune.Callback):
@@ -26,16 +27,17 @@ class Progress(tune.Callback):
 
     Args:
         search: The search of the sweep.
-        verbose: 0 shows nothing, 1 what is said above; 2 adds lines to the panel.
+        verbose: 0 shows nothing, 1 what is said above; 2 adds the lines to the panel, and 3 a
+            line for each report.
 
     Raises:
-        InvalidSpaceError: If the search is none.
+        InvalidSpaceError: If the search is none, or `verbose` no whole number from 0 to 3.
     """
 
     def __init__(self, search: CostAwareSearch, *, verbose: int = 1) -> None:
         check_search(search, CostAwareSearch)
         self._search = search
-        self._verbose = verbose
+        self._verbose = check_verbose(verbose)
         self._name = ""
         self._screens: list[Screen] = []
         self._next = 0.0
@@ -82,9 +84,11 @@ class Progress(tune.Callback):
 
     def _opened(self) -> list[Screen]:
         if not self._screens:
-            first = Screen()
-            more = first.is_live and self._verbose > 1
-            self._screens = [first, Screen(is_live=False)] if more else [first]
+            reports = self._verbose >= WITH_REPORTS
+            first = Screen(reports=reports)
+            more = first.is_live and self._verbose >= WITH_LINES
+            second = [Screen(is_live=False, reports=reports)] if more else []
+            self._screens = [first, *second]
         return self._screens
 
     def _to_come(self, session: Session) -> str:

@@ -2,6 +2,8 @@
 
 import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ray import tune
@@ -44,6 +46,7 @@ class SweepMetrics(tune.Callback):
         check_search(search, CostAwareSearch)
         self._search = search
         self._gauges: dict[str, Gauge] = {}
+        self._name = ""
         self._is_broken = False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -62,24 +65,50 @@ class SweepMetrics(tune.Callback):
         del iteration, trials, info
         if self._is_broken:
             return
-        try:
+        with self._harmless():
+            self._name = str(getattr(trial.storage, "experiment_dir_name", "") or "")
             told = figures(self._search.session)
             result.update(told)
-            shown = {**told, keys.IMBALANCE: result.get(keys.IMBALANCE)}
-            name = str(getattr(trial.storage, "experiment_dir_name", "") or "")
-            self._set({key: value for key, value in shown.items() if value is not None}, name)
+            self._set({**told, keys.IMBALANCE: result.get(keys.IMBALANCE)})
+
+    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:  # noqa: ANN401 - as above
+        """See ray.tune.Callback.on_trial_complete; no result says that the workers are free."""
+        del iteration, trials, trial, info
+        self._tell()
+
+    def on_trial_error(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:  # noqa: ANN401 - as above
+        """See ray.tune.Callback.on_trial_error; likewise."""
+        del iteration, trials, trial, info
+        self._tell()
+
+    def on_experiment_end(self, trials: list[Any], **info: Any) -> None:  # noqa: ANN401 - Tune's own
+        """See ray.tune.Callback.on_experiment_end; likewise."""
+        del trials, info
+        self._tell()
+
+    def _tell(self) -> None:
+        """Sets the gauges where there is no result to add to."""
+        if self._is_broken or not self._gauges:
+            return
+        with self._harmless():
+            self._set(dict(figures(self._search.session)))
+
+    @contextmanager
+    def _harmless(self) -> Iterator[None]:
+        try:
+            yield
         except Exception:
             # A figure of a sweep must never end it.
             logger.exception("the sweep's figures can't be logged any more; the sweep goes on")
             self._is_broken = True
 
-    def _set(self, told: dict[str, float], experiment: str) -> None:
+    def _set(self, told: dict[str, float | None]) -> None:
         for key, value in told.items():
-            if not math.isfinite(value):
+            if value is None or not math.isfinite(value):
                 continue
             if key not in self._gauges:
                 self._gauges[key] = Gauge(key.replace("/", "_"), DESCRIPTIONS[key], (EXPERIMENT,))
-            self._gauges[key].set(value, {EXPERIMENT: experiment})
+            self._gauges[key].set(value, {EXPERIMENT: self._name})
 
 
 def figures(session: Session) -> dict[str, float]:

@@ -29,13 +29,34 @@ def test_the_table_holds_each_number_of_workers() -> None:
 def test_advice_names_workers_batch_bandwidth_and_servers() -> None:
     told = " ".join(guide(PROFILE, CLUSTER).advice)
     assert "up to 2 workers are 1.48 times as fast as one, at 1.35 times its worker-hours" in told
-    assert "no number of workers is more than 4.56 times as fast" in told
+    assert "no number of workers is more than 4.56 times as fast as one at batch 64" in told
+    assert "and at most 5 of them keep an efficiency of 50%" in told
     assert "from batch 240 on, 8 workers compute" not in told
     assert "8 workers compute for as long as they exchange" in told
-    assert "8 workers need a ring of" in told
+    assert (
+        "no link gives 8 workers 80% efficiency at batch 64: their compute alone leaves 51%" in told
+    )
     assert "parameter servers in place of a ring: 1 of 1 GB/s hides" in told
     apart = " ".join(guide(PROFILE, replace(CLUSTER, workers=4, link=None)).advice)
     assert "parameter servers in place of a ring: 3 of 125 MB/s each" in apart
+
+
+def test_a_link_for_an_efficiency_leaves_the_compute_its_time() -> None:
+    told = guide(PROFILE, replace(CLUSTER, workers=2)).advice
+    # 0.74 s over 2 x 80 % are 0.4625 s, of which 0.42 s are compute: 10 MB in 42.5 ms.
+    assert "for 80% efficiency 2 workers need a ring of 235 MB/s" in told
+
+
+def test_crowded_workers_are_promised_no_efficiency_that_their_cores_rule_out() -> None:
+    crowded = replace(PROFILE, pair=Pair(32, 1.16, 1.08, 0.1, 0.02))  # 2.57 times as long
+    told = " ".join(guide(crowded, replace(CLUSTER, workers_per_node=None)).advice)
+    assert "no number of workers is more than 2.29 times as fast as one" in told
+    assert "and no number of them keeps an efficiency of 50%" in told
+    assert "no link gives 8 workers 80% efficiency" in told
+    assert "their compute alone leaves 20%" in told
+    apart = " ".join(guide(crowded, replace(CLUSTER, workers_per_node=1)).advice)
+    assert "at most 6 of them keep an efficiency of 50%" in apart
+    assert "two workers on one machine" not in apart
 
 
 def test_loading_that_is_not_hidden_is_told_with_the_loaders_that_hide_it() -> None:

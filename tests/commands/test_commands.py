@@ -1,4 +1,5 @@
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def test_observations_are_planned_too(observed: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "batch 32, lr=0.1, 2 epochs" in result.output
     assert "nothing untried can save more than" in result.output
+
+
+def test_observations_are_not_simulated_and_it_is_said_what_reads_them(observed: Path) -> None:
+    result = call("simulate", observed, *ASKED)
+    assert result.exit_code == 2
+    told = " ".join(result.output.split())
+    assert "simulate replays a sweep's folder" in told
+    assert "not observations" in told
 
 
 def test_observations_need_a_target_and_a_mode(observed: Path) -> None:
@@ -135,10 +144,40 @@ def test_a_finished_sweep_is_watched_to_its_end_at_once(tmp_path: Path) -> None:
     assert call("watch", empty(tmp_path / "none"), "--once").exit_code == 1
 
 
+def test_a_sweep_is_waited_for_until_it_begins(tmp_path: Path) -> None:
+    folder = tmp_path / "none" / "yet"
+    timer = threading.Timer(0.5, lambda: finished(folder))
+    timer.start()
+    result = call("watch", folder)
+    timer.join()
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"waiting up to 60 s for a sweep to begin @ {folder}")
+    assert "best so far: 1 worker, batch 32" in result.output
+
+
+@pytest.mark.parametrize("limit", [("--wait", "0.3"), ("--once",)])
+def test_a_sweep_that_never_begins_is_not_waited_for_for_ever(
+    limit: tuple[str, ...], tmp_path: Path
+) -> None:
+    result = call("watch", tmp_path / "none", *limit)
+    assert result.exit_code == 2
+    assert "must have a journal, found none" in " ".join(result.output.split())
+    assert ("waiting up to 0.3 s" in result.output) == ("--wait" in limit)
+
+
 def test_a_sweep_that_was_broken_off_is_not_watched_for_ever(tmp_path: Path) -> None:
     result = call("watch", broken_off(tmp_path))
     assert result.exit_code == 0
     assert "broken off: 1 trial without an end" in result.output
+
+
+def test_a_sweep_that_tune_itself_has_ended_is_not_watched_for_ever(tmp_path: Path) -> None:
+    journal = empty(tmp_path) / "raycosttune" / "journal.jsonl"
+    os.utime(journal, (1e9, 1e9))
+    result = call("watch", tmp_path)
+    assert result.exit_code == 1
+    assert "nothing runs, and nothing was written for" in result.output
+    assert "broken off" not in result.output
 
 
 def test_a_running_sweep_is_watched_until_it_ends(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_while_something_runs_the_search_has_not_ended() -> None:
     session.ask("t")
     session.tell("t", Report(1.0, 0.0, 3600.0))
     ahead = session.explain().splitlines()[1]
-    assert ahead.startswith("next: no further trial, as the sweep's budget of 0.01 node-hours is ")
+    assert ahead.startswith("next: none, as the sweep's budget of 0.01 node-hours is ")
 
 
 def test_a_trial_found_in_the_journal_and_a_reason_with_a_stop_read_well() -> None:

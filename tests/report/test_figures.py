@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+import raycosttune
 from raycosttune import report
+from raycosttune.errors import InvalidStateError
 from raycosttune.report import View, read_sweep
 from tests.report.sweeps import KINDS, empty, finished, running
 
@@ -114,6 +116,21 @@ def test_an_empty_sweep_s_figures_say_why_they_are_empty(tmp_path: Path) -> None
     view = read_sweep(empty(tmp_path))
     for name in FIGURES:
         assert draw(name, view).layout.annotations[0].text
+
+
+@pytest.mark.parametrize("name", [*FIGURES, "render_page"])
+def test_a_sweep_as_the_other_reader_returns_it_is_drawn_too(name: str, tmp_path: Path) -> None:
+    past, view = raycosttune.read_sweep(finished(tmp_path)), read_sweep(tmp_path)
+    one, other = (getattr(report, name)(sweep) for sweep in (past, view))
+    if name.startswith("plot_"):
+        one, other = one.to_json(), other.to_json()
+    assert len(one) == len(other)
+
+
+@pytest.mark.parametrize("given", ["~/ray_results/mine", None, {}])
+def test_what_is_no_sweep_is_refused_with_what_to_write(given: object) -> None:
+    with pytest.raises(InvalidStateError, match=r"plot_cost must be given a sweep, got .*Write"):
+        report.plot_cost(given)  # type: ignore[arg-type]
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

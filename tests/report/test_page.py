@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -58,7 +59,27 @@ def test_the_page_tells_the_plan_the_ledger_and_the_goal(tmp_path: Path) -> None
 
 def test_states_are_told_in_words(tmp_path: Path) -> None:
     assert "No plan yet" in render_page(read_sweep(empty(tmp_path / "a")))
-    assert "nothing was written for" in render_page(read_sweep(broken_off(tmp_path / "b")))
+    broken = read_sweep(broken_off(tmp_path / "b"))
+    assert "nothing was written for" in render_page(broken)
+    told = " ".join(" ".join(Page(render_page(broken)).texts).split())
+    assert "broken off: the sweep broke off" in told
+    assert "reached the target 0.9" in told
+    assert "reached: reached" not in told
+    ended = " ".join(Page(render_page(replace(broken, plan=None))).texts)
+    assert "No plan" in ended
+    assert "No plan yet" not in ended
+
+
+def test_many_breaks_of_an_assumption_are_folded(tmp_path: Path) -> None:
+    view = read_sweep(finished(tmp_path))
+    first, *rest = view.assumptions
+    many = replace(first, breaks=tuple(f"measurement {k} breaks it" for k in range(70)))
+    page = Page(render_page(replace(view, assumptions=(many, *rest))))
+    told = " ".join(page.texts)
+    assert "70 measurements break it" in told
+    assert "45 more" in told
+    assert "measurement 49 breaks it" in told
+    assert "measurement 50 breaks it" not in told
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:

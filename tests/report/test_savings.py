@@ -33,5 +33,12 @@ def test_a_late_configuration_is_not_held_against_the_plan(tmp_path: Path) -> No
     assert savings(hasty, (1, 64))[0].note == "is likely to miss the deadline"
 
 
+def test_the_plan_is_not_held_against_itself(tmp_path: Path) -> None:
+    view = read_sweep(finished(tmp_path))
+    assert view.plan is not None
+    first, *_ = savings(view, (1, 32))
+    assert (first.what, first.note) == ("1 worker, batch 32", "is the plan itself")
+
+
 def test_without_a_plan_nothing_is_saved(tmp_path: Path) -> None:
     assert savings(read_sweep(empty(tmp_path))) == []

@@ -7,7 +7,7 @@ from optuna.trial import TrialState
 
 from raycosttune.report import read_sweep, write_study
 from tests.report.injections import CORPUS, injected
-from tests.report.sweeps import empty, finished, running
+from tests.report.sweeps import broken_off, empty, finished, running
 
 
 def stored(tmp_path: Path) -> str:
@@ -37,6 +37,8 @@ def test_a_study_is_read_back_from_its_storage(tmp_path: Path) -> None:
 def test_running_and_empty_sweeps_are_studies_too(tmp_path: Path) -> None:
     study = write_study(read_sweep(running(tmp_path / "a")), stored(tmp_path), "now")
     assert study.trials[1].state is TrialState.RUNNING
+    dead = write_study(read_sweep(broken_off(tmp_path / "c")), stored(tmp_path), "dead")
+    assert dead.trials[1].state is TrialState.FAIL
     assert write_study(read_sweep(empty(tmp_path / "b")), stored(tmp_path)).trials == []
 
 

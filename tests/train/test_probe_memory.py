@@ -16,15 +16,24 @@ HERE = "tests.train.probe_jobs"
 
 
 class Machine:
-    """Holds memory that bends: what is above the bend takes as much again, once."""
+    """Holds memory that bends: what is above the bend takes as much again, once.
 
-    def __init__(self, fixed: float, sample: float, kept: float, stops_at: float) -> None:
+    From a number of samples on the allocator returns its pieces, as glibc does with large ones.
+    """
+
+    def __init__(
+        self, fixed: float, sample: float, kept: float, stops_at: float, returns_from: int = 10**9
+    ) -> None:
         self.fixed, self.sample, self.kept, self.stops_at = fixed, sample, kept, stops_at
+        self.returns_from = returns_from
         self.asked: list[int] = []
 
+    def need(self, samples: int) -> float:
+        return self.fixed + samples * self.sample
+
     def peak(self, samples: int) -> float:
-        kept = min(self.kept, samples * self.sample)
-        return self.fixed + samples * self.sample + kept
+        kept = min(self.kept, samples * self.sample) if samples < self.returns_from else 0.0
+        return self.need(samples) + kept
 
     def measure(self, samples: int) -> float:
         self.asked.append(samples)
@@ -41,11 +50,11 @@ MACHINES = st.builds(
 )
 
 
-@given(MACHINES, st.integers(1, 4000), st.floats(2000, 3000))
+@given(MACHINES, st.integers(1, 4000), st.floats(2000, 3000), st.booleans())
 def test_what_is_said_to_fit_fits_and_is_near_what_fits(
-    machine: Machine, batch: int, memory: float
+    machine: Machine, batch: int, memory: float, knows_need: bool
 ) -> None:
-    probe = climb(machine.measure, batch, memory)
+    probe = climb(machine.measure, batch, memory, machine.need if knows_need else None)
     truth = machine.largest(memory)
     assert probe.fitting <= truth
     if truth <= 32 * batch:
@@ -54,6 +63,27 @@ def test_what_is_said_to_fit_fits_and_is_near_what_fits(
         assert probe.fitting >= 0.9 * reserved - 2
     assert max(machine.asked) <= max(2, 32 * batch)
     assert len(machine.asked) <= 7
+
+
+def test_what_an_allocator_keeps_of_a_small_batch_says_nothing_of_a_large_one() -> None:
+    machine = Machine(250.0, 3.2, 1e9, stops_at=700.0, returns_from=60)
+    assert climb(machine.measure, 36, 600.0).fitting < 60
+    for batch in (8, 16, 36):
+        probe = climb(machine.measure, batch, 600.0, machine.need)
+        assert probe.line.sample_bytes == pytest.approx(3.2, rel=0.02)
+        assert 99 <= probe.fitting <= 100
+
+
+def test_what_needs_more_than_it_seemed_is_found_from_the_first_batch_on() -> None:
+    machine = Machine(100.0, 1.0, 1e9, stops_at=600.0)
+    probe = climb(machine.measure, 100, 500.0, machine.need)
+    assert machine.asked == [1, 377, 100, 187]
+    assert 0.9 * 187 < probe.fitting <= 187
+
+    def refuse(_: int) -> float:
+        raise ProbeMemoryError
+
+    assert climb(machine.measure, 150, 500.0, refuse).fitting <= 187
 
 
 @given(st.integers(2, 5000), st.integers(1, 1000))
@@ -140,8 +170,8 @@ def test_a_step_of_this_process_has_a_peak() -> None:
 
 
 def test_a_job_that_fits_nowhere_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run_out(*_: object, prefix: object) -> list[float]:
-        del prefix
+    def run_out(*_: object, **more: object) -> list[float]:
+        del more
         raise ProbeMemoryError
 
     monkeypatch.setattr(probe_memory_module, "run_children", run_out)

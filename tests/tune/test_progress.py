@@ -66,6 +66,27 @@ def test_it_is_saved_without_its_terminal() -> None:
     assert again._screens == []
 
 
+def test_the_most_verbose_tells_each_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    progress = Progress(ray_tune.searcher, verbose=3)  # type: ignore[arg-type]
+    step(progress)
+    capsys.readouterr()
+    ray_tune.report(trial, epoch=1, accuracy=0.25)
+    step(progress)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("t1: 1 epoch, accuracy 0.25, in ")
+    step(progress)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("verbose", [-1, 4, 9, "2", None, True, 1.5])
+def test_how_much_is_shown_is_checked_before_a_sweep(verbose: object) -> None:
+    with pytest.raises(InvalidSpaceError, match="verbose must be a whole number from 0"):
+        Progress(CostAwareSearch(GOAL), verbose=verbose)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("callback", [Progress, SweepMetrics])
 def test_only_a_search_is_shown(callback: type) -> None:
     with pytest.raises(InvalidSpaceError, match="must be the sweep's CostAwareSearch, got Goal"):

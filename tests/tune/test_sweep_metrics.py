@@ -21,6 +21,7 @@ from raycosttune.tune import (
     Progress,
     SweepMetrics,
     function_trainable,
+    sweep_metrics,
 )
 from raycosttune.tune.sweep_metrics import BEST, COMMITTED, DESCRIPTIONS, GAP, SPENT
 from tests.tune.fakes import GOAL, begin
@@ -43,6 +44,35 @@ def test_a_result_gets_the_sweep_s_figures(tmp_path: Path) -> None:
     assert last[BEST] > 0
     assert 0 <= last[GAP] <= 1
     assert last[COMMITTED] == 0
+
+
+def test_gauges_are_set_where_a_trial_ends_without_a_result(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    metrics = SweepMetrics(ray_tune.searcher)  # type: ignore[arg-type]
+    told: dict[str, tuple[float, dict[str, str]]] = {}
+
+    class Seen:
+        def __init__(self, name: str, *_: object) -> None:
+            self.name = name
+
+        def set(self, value: float, tags: dict[str, str]) -> None:
+            told[self.name] = value, tags
+
+    metrics.on_trial_complete(1, [], TRIAL)  # nothing is known yet, and nothing is set
+    assert told == {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep_metrics, "Gauge", Seen)
+        metrics.on_trial_result(1, [], TRIAL, {})
+        held = told["raycosttune_sweep_committed_workers"]
+        assert held == (trial.config["num_workers"], {"experiment": "mine"})
+        ray_tune.report(trial, epoch=1, accuracy=0.95)
+        metrics.on_trial_complete(2, [], TRIAL)
+    assert told["raycosttune_sweep_committed_workers"][0] == 0
+    assert told["raycosttune_sweep_best_cost"][0] > 0
+    metrics._search = CostAwareSearch(GOAL)
+    metrics.on_trial_error(3, [], TRIAL)
+    assert metrics._is_broken
+    metrics.on_experiment_end([])
 
 
 def test_what_can_t_be_logged_ends_no_sweep(caplog: pytest.LogCaptureFixture) -> None:
