@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, ndtri, softmax
+from scipy.special import log_ndtr, ndtri, softmax
 
 from raycosttune.core.evidence import RUN_SD, evidence
+from raycosttune.core.gaussian import below
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.law import TYPICAL_EPOCHS, UNKNOWN_SD, Law
 from raycosttune.core.runs import Runs
@@ -97,7 +98,7 @@ class Belief:
         """
         logs = self.log_epochs[:, :, self._at(batch_size)]
         beyond = np.log(np.maximum(epochs, 1e-9))[:, None, None]
-        return np.asarray(ndtr((logs[None] - beyond) / RUN_SD), dtype=np.float64)
+        return below((logs[None] - beyond) / RUN_SD)
 
     def expected(self, costs: Floats) -> Floats:
         """Averages over the laws what has shape (s, o, ...)."""

@@ -27,6 +27,7 @@ class Book:
     ) -> None:
         self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
         self._known: Knowledge | None = None
+        self._spent: float | None = None
         self._open({}, {}, {})
 
     @property
@@ -56,7 +57,9 @@ class Book:
     @property
     def spent(self) -> float:
         """What all trials have cost up to their last reports, in the cost's unit."""
-        return self._archive.spent(self.records, tuple(self.profiles.values()))
+        if self._spent is None:
+            self._spent = self._archive.spent(self.records, tuple(self.profiles.values()))
+        return self._spent
 
     def tell(self, trial_id: str, observation: Observation) -> bool:
         """Takes in what a trial showed, or the end of a profile that showed nothing.
@@ -98,4 +101,4 @@ class Book:
 
     def _forget(self) -> None:
         """Has what the records say read anew."""
-        self._known = None
+        self._known = self._spent = None

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from raycosttune.core.belief import Belief, Clues
 from raycosttune.core.cells import cells_of
 from raycosttune.core.evidence import RUN_SD
+from raycosttune.core.gaussian import below
 from raycosttune.core.going import Going
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
@@ -22,7 +23,6 @@ RESTART = 1.43  # a restart costs more than what it costs whoever knows the epoc
 LEAST_CHANCE, EVEN = 1e-3, 0.5
 LEAST_RATE = 1e-12
 HOPE = 1.0
-NEAR = 0.2  # log cost within which a cell counts as near the best
 NEGLIGIBLE = 1e-15  # laws of so little weight change no average
 
 
@@ -73,6 +73,7 @@ class Outlook:
         )
         runs = {key: history.runs for key, history in known.tally.recipes.items()}
         self.belief = Belief(law(self.batches), recipe, runs, clues)
+        self._vain: dict[tuple[int, float], tuple[Floats, Floats]] = {}
 
     def places(self, batch_size: int) -> Ints:
         """Places of a batch's cells."""
@@ -198,8 +199,7 @@ class Outlook:
         k = self.places(batch_size)
         if going is not None:
             k = k[[self.cells[int(place)].workers in going for place in k]]
-        stages = self.belief.stages(batch_size, epoch)
-        done = np.concatenate([[epoch], stages[:-1]])
+        stages, failing = self._failing(batch_size, epoch)
         counts = [self.cells[int(place)].workers for place in k]
         unsure = np.where(self.sd[k] > UNSURE_SD, self.sd[k], 0.0)
         seconds = np.exp(self.log_seconds[k] + unsure)
@@ -214,12 +214,21 @@ class Outlook:
         step: Step = best_step(
             choices,
             stages,
-            np.maximum(self.restart(batch_size, done), penalty),
+            np.maximum(failing, penalty),
             seconds_left=seconds_left,
             epoch=epoch,
             place=None if going is None else counts.index(going.workers),
         )
         return step.cost, int(k[step.place])
+
+    def _failing(self, batch_size: int, epoch: float) -> tuple[Floats, Floats]:
+        """Returns the stages of a run, and what follows where it is given up in each of them."""
+        key = batch_size, epoch
+        if key not in self._vain:
+            stages = self.belief.stages(batch_size, epoch)
+            done = np.concatenate([[epoch], stages[:-1]])
+            self._vain[key] = stages, self.restart(batch_size, done)
+        return self._vain[key]
 
     def likeliest_in_time(self) -> tuple[int, float]:
         """Returns place and chance of the cell that most likely meets the deadline."""
@@ -245,10 +254,11 @@ class Outlook:
         counts = np.where(in_time.any(axis=1, keepdims=True), in_time, fast)
         costs = np.where(counts, (seconds if is_safe else hoped) * self.rates, math.inf)
         best = costs.min(axis=1, keepdims=True)
-        share = (best / costs) ** (1 / NEAR)
+        share = (ratio := best / costs) * ratio
+        share *= share * ratio  # a fifth power: what costs a fifth more counts 1/e
         share /= share.sum(axis=1, keepdims=True)
         doubt = np.zeros_like(self.sd)
         if math.isfinite(self.limit):
-            met = ndtr((math.log(self.limit) - np.log(seconds)) / np.maximum(self.sd, 0.02))
+            met = below((math.log(self.limit) - np.log(seconds)) / np.maximum(self.sd, 0.02))
             doubt = weights @ (share * 4 * met * (1 - met))
         return Near(weights @ share, doubt, float(weights @ best[:, 0]))

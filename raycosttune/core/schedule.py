@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.step_model import Bools
 
 TIME_STEPS = 48
 MARGIN = 0.995
@@ -77,31 +78,33 @@ def best_step(
     epochs = np.diff(np.concatenate([[epoch], stages]))
     chance = 1 / (steps - np.arange(steps))
     left = _grid(seconds_left)
-    after = np.zeros((len(left), len(choices.rates)))
     moving = choices.can_resize and bool(choices.startups.max() > 0)
+    # Who may change the workers at no charge goes on alike from all of them.
+    is_one = choices.can_resize and not moving
+    after = np.zeros((len(left), 1 if is_one else len(choices.rates)))
 
-    def go_on(k: int, seconds: Floats) -> Floats:
-        cost = seconds * choices.rates
-        ahead = (1 - chance[k]) * _ahead(after, left, seconds)
-        in_time = left[:, None] >= seconds
-        return np.asarray(cost + np.where(in_time, ahead, failing[k]), dtype=np.float64)
+    def going_on(k: int, passing: _Passing) -> Floats:
+        ahead = (1 - chance[k]) * passing.ahead(after)
+        paid = np.where(passing.in_time, ahead, failing[k])
+        return np.asarray(passing.seconds * choices.rates + paid, dtype=np.float64)
 
+    training = epochs[:, None] * choices.seconds
+    staying = _passing(left, training, is_one=is_one)
+    starting = _passing(left, training + choices.startups, is_one=is_one) if moving else staying
     for k in range(steps - 1, 0, -1):
-        training = epochs[k] * choices.seconds
-        best = go_on(k, training)
+        best = going_on(k, staying[k])
         if moving:
-            moved = go_on(k, training + choices.startups).min(axis=1, keepdims=True)
-            best = np.minimum(best, moved)
+            best = np.minimum(best, going_on(k, starting[k]).min(axis=1, keepdims=True))
         elif choices.can_resize:
-            best = np.broadcast_to(best.min(axis=1, keepdims=True), best.shape)
+            best = best.min(axis=1, keepdims=True)
         after = np.minimum(best, failing[k])
-    training = epochs[0] * choices.seconds
     repeated = choices.lost * choices.seconds
-    costs = go_on(0, training + choices.startups + repeated)[-1].copy()
+    anew = training[:1] + choices.startups + repeated
+    costs = going_on(0, _passing(left, anew, is_one=is_one)[0])[-1].copy()
     if place is None:
         chosen = int(np.argmin(costs))
         return Step(float(costs[chosen]), chosen)
-    stay = float(go_on(0, training)[-1, place])
+    stay = float(going_on(0, staying[0])[-1, place])
     costs[place] = stay
     chosen = int(np.argmin(costs)) if choices.can_resize else place
     if stay <= costs[chosen] * (1 + INDIFFERENT + FIRMER * choices.changes):
@@ -115,13 +118,48 @@ def _grid(seconds_left: float) -> Floats:
     return np.linspace(0, max(seconds_left * MARGIN, 1e-9), TIME_STEPS)
 
 
-def _ahead(after: Floats, left: Floats, seconds: Floats) -> Floats:
-    """Interpolates what follows once the seconds have passed, shape of `after`."""
+@dataclass(frozen=True)
+class _Passing:
+    """Is what passes of the time left while a run goes on to its next stage.
+
+    Attributes:
+        seconds: What each worker count takes, shape (n,).
+        in_time: Whether so much is left, shape (t, n).
+        between: Where time is limited: places in the raveled table of the points of time before
+            and after, and how far it is between them, each of shape (t, n).
+    """
+
+    seconds: Floats
+    in_time: Bools
+    between: tuple[Ints, Ints, Floats] | None = None
+
+    def ahead(self, after: Floats) -> Floats:
+        """Interpolates what follows, shape (t, n), once the seconds have passed."""
+        if self.between is None:
+            return after
+        below, above, part = self.between
+        before, later = after.ravel()[below], after.ravel()[above]
+        return np.asarray(before * (1 - part) + later * part, dtype=np.float64)
+
+
+def _passing(left: Floats, seconds: Floats, *, is_one: bool) -> list[_Passing]:
+    """Works out what passes for all stages at once, as that does not hang on the costs.
+
+    Args:
+        left: The points of time, shape (t,).
+        seconds: What each stage takes, shape (k, n).
+        is_one: Whether what follows is the same for all worker counts.
+    """
+    in_time = left[:, None] >= seconds[:, None, :]
     if len(left) == 1:
-        return after
-    place = np.clip((left[:, None] - seconds) / left[1], 0, len(left) - 1)
-    below = np.floor(place).astype(np.int64)
+        return [_Passing(*row) for row in zip(seconds, in_time, strict=True)]
+    place = (left[:, None] - seconds[:, None, :]) / left[1]
+    place = np.minimum(np.maximum(place, 0.0), len(left) - 1.0)
+    below = place.astype(np.int64)
+    part = place - below
     above = np.minimum(below + 1, len(left) - 1)
-    part, column = place - below, np.arange(after.shape[1])
-    mixed = after[below, column] * (1 - part) + after[above, column] * part
-    return np.asarray(mixed, dtype=np.float64)
+    if not is_one:
+        count = seconds.shape[1]
+        below, above = (at * count + np.arange(count) for at in (below, above))
+    between = zip(below, above, part, strict=True)
+    return [_Passing(*row) for row in zip(seconds, in_time, between, strict=True)]
