@@ -27,7 +27,6 @@ from ray.util.placement_group import placement_group, remove_placement_group
 
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
-from raycosttune.core.wish import Wish
 from raycosttune.results.journal import read_journal
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch
 from raycosttune.tune.collector import job_groups
@@ -89,12 +88,17 @@ def run(trials: int, seed: int, cpus: int, others: int = 0) -> dict[str, Any]:
         "num_workers": tune.choice(list(range(1, cpus + 1 - others))),
         "batch_size": tune.choice([12 * k for k in range(1, trials + 1)]),
     }
-    goal = Goal(metric="loss", mode="min", target=1e-9, max_epochs=4)
-    search = CostAwareSearch(goal, cost=WorkerHours(), max_concurrent=trials, space=space)
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     sizes = [rng.randint(1, cpus - others) for _ in range(trials)]
-    wishes = [Wish(size, 12 * k) for k, size in enumerate(sizes, start=1)]
-    search.session._wishes = tuple(wishes)  # noqa: SLF001 - sizes are drawn, not chosen
+    search = CostAwareSearch(
+        Goal(metric="loss", mode="min", target=1e-9, max_epochs=4),
+        cost=WorkerHours(),
+        max_concurrent=trials,
+        space=space,
+        points_to_evaluate=[
+            {"num_workers": size, "batch_size": 12 * k} for k, size in enumerate(sizes, start=1)
+        ],
+    )
     with tempfile.TemporaryDirectory(prefix="admission-") as folder:
         tune.run(
             tune.with_resources(_hold_workers, DriverResources({"CPU": 1.0})),
