@@ -205,6 +205,9 @@ def _lemma(profile: JobProfile, ratio: float, crowding: float) -> Iterator[str]:
     if most is None:
         return
     limit = speedup_limit(ratio) / crowding
+    if limit <= 1:
+        yield f"by Lemma 3.1 no number of workers is faster than one at batch {profile.batch_size}"
+        return
     few = "no number of them keeps" if most < FEWEST_SHARING else f"at most {most} of them keep"
     yield (
         f"by Lemma 3.1 no number of workers is more than {limit:.3g} times as fast as one at "

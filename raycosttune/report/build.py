@@ -6,14 +6,14 @@ from raycosttune.core.audit import audit
 from raycosttune.core.explain import FOUND, limits, next_step, profile_line
 from raycosttune.core.figure import counted, described, listed
 from raycosttune.core.frontier import Point, frontier, named, points
-from raycosttune.core.held import paid, paid_for
+from raycosttune.core.held import paid, paid_for, parts
 from raycosttune.core.incumbent import bounded_cost
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.session import Session
-from raycosttune.core.space import Allocation
+from raycosttune.core.space import Allocation, Space
 from raycosttune.report.glance import expected_epochs
 from raycosttune.report.times import Times
 from raycosttune.report.view import (
@@ -126,7 +126,7 @@ def _trials(
         reason = why.get(record.trial_id, "")
         yield Trial(
             trial_id=record.trial_id,
-            what=described(cell.workers, cell.batch_size, record.recipe),
+            what=_what(record, session.space),
             workers=cell.workers,
             batch_size=cell.batch_size,
             nodes=cell.nodes,
@@ -145,6 +145,12 @@ def _trials(
             checkpoint=next((r.checkpoint for r in reversed(record.run) if r.checkpoint), None),
             measured=workers.get(record.trial_id),
         )
+
+
+def _what(record: TrialRecord, space: Space) -> str:
+    cell, (_, *later) = record.allocation, (held.workers for held, _ in parts(record, space))
+    moved = "".join(f", then {counted(workers, 'worker')}" for workers in later)
+    return f"{described(cell.workers, cell.batch_size, record.recipe)}{moved}"
 
 
 def _unseen(record: TrialRecord) -> list[Held]:

@@ -26,6 +26,7 @@ from raycosttune.report.view import Trial, View, to_data
 from raycosttune.report.workers import plot_workers
 
 ROWS = 500  # of a table
+LEAST_PERCENT = 0.005  # that isn't rounded to nothing
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -184,4 +185,6 @@ def _number(value: float | None) -> str:
 
 
 def _percent(part: float, of: float) -> str:
-    return f"{part / of:.0%}" if of > 0 else "-"
+    if not of > 0:
+        return "-"
+    return f"{part / of:.0%}" if part <= 0 or part / of >= LEAST_PERCENT else "<1%"

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 from raycosttune.core.session import Session
@@ -13,8 +14,8 @@ class Screen:
     """Shows how a sweep goes.
 
     Args:
-        is_live: Whether to draw a panel; by default where standard output is a terminal or a
-            notebook, and rich is installed.
+        is_live: Whether to draw a panel; by default where standard output is a terminal, or a
+            notebook that has ipywidgets, and rich is installed.
         say: Prints a line.
         reports: Whether each report is a line, too.
     """
@@ -27,7 +28,7 @@ class Screen:
         reports: bool = False,
     ) -> None:
         self._live: Any = _live() if is_live is None or is_live else None
-        if self._live is not None and is_live is None and not self._live.console.is_interactive:
+        if self._live is not None and is_live is None and not _draws(self._live.console):
             self._live = None
         self._lines, self._say = Lines(reports=reports), say
         self._width = 0
@@ -57,6 +58,13 @@ class Screen:
         """Leaves the last panel where it is and gives the terminal back."""
         if self._live is not None and self._live.is_started:
             self._live.stop()
+
+
+def _draws(console: Any) -> bool:  # noqa: ANN401 - rich is an extra
+    """Tells whether a panel can be drawn anew in place; a notebook is no terminal to rich."""
+    if console.is_jupyter:
+        return find_spec("ipywidgets") is not None
+    return bool(console.is_interactive)
 
 
 def _live() -> Any:  # noqa: ANN401 - rich is an extra

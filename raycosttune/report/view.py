@@ -56,7 +56,7 @@ class Trial:
 
     Attributes:
         trial_id: Tune's name of it.
-        what: Its configuration in words.
+        what: Its configuration in words, with the workers that it was moved to.
         workers: Workers that it was asked for with.
         batch_size: Global batch.
         nodes: Machines.

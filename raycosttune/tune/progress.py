@@ -21,9 +21,10 @@ WITH_LINES, WITH_REPORTS = 2, 3
 class Progress(tune.Callback):
     """Shows budget, deadline, best so far, what runs and why, and what comes next.
 
-    In a terminal, and in a notebook, one panel is drawn anew; elsewhere, or without rich (the
-    extra `report`), each start, each end and each new best is a line. Give it to `tune.run` or
-    to `tune.RunConfig` among the `callbacks`, and `verbose=0` beside it for a quiet Tune.
+    In a terminal, and in a notebook that has ipywidgets, one panel is drawn anew; elsewhere, or
+    without rich (the extra `report`), each start, each end and each new best is a line. Give it
+    to `tune.run` or to `tune.RunConfig` among the `callbacks`, and `verbose=0` beside it for a
+    quiet Tune.
 
     Args:
         search: The search of the sweep.

@@ -59,6 +59,12 @@ def test_crowded_workers_are_promised_no_efficiency_that_their_cores_rule_out() 
     assert "two workers on one machine" not in apart
 
 
+def test_workers_of_which_no_number_is_faster_than_one_are_told_so() -> None:
+    pair = Pair(32, step_seconds=3.0, compute_seconds=1.08, exchange_seconds=2.0, latency_seconds=0)
+    told = guide(replace(PROFILE, pair=pair), replace(CLUSTER, workers_per_node=None)).advice
+    assert "by Lemma 3.1 no number of workers is faster than one at batch 64" in told
+
+
 def test_loading_that_is_not_hidden_is_told_with_the_loaders_that_hide_it() -> None:
     slow = replace(PROFILE, loading_seconds=1.0, waiting_seconds=1.0, loaders=0)
     found = guide(slow, CLUSTER)

@@ -51,10 +51,10 @@ def test_a_function_in_the_working_directory_is_profiled_and_advised(tmp_path: P
     assert (profile.batch_size, profile.samples, profile.parameter_bytes) == (16, 1024, 8e5)
     memory, pair = profile.memory, profile.pair
     assert memory is not None
-    # Each sample keeps 0.8 MB twice, and gets gradients of both; an allocator may keep as much
-    # again, and half of it, of what earlier steps freed.
-    assert 1.2e6 < memory.line.sample_bytes < 12e6
-    assert 16 <= memory.largest_batch < 150
+    # Each sample keeps 0.8 MB twice, and gets gradients of both. What the allocator keeps of
+    # freed memory, up to as much again in small batches, doesn't count.
+    assert 2.9e6 < memory.line.sample_bytes < 3.5e6
+    assert 60 <= memory.largest_batch < 130
     assert told["sweep"]["max_local_batch"] == memory.largest_batch
     assert pair is not None
     assert (pair.samples, profile.crowding >= 1) == (8, True)

@@ -177,6 +177,25 @@ def test_without_a_terminal_the_screen_says_lines(tmp_path: Path) -> None:
     assert len(said) == 11
 
 
+@pytest.mark.parametrize(
+    ("console", "has_widgets", "is_live"),
+    [
+        ({"force_jupyter": True}, True, True),
+        ({"force_jupyter": True}, False, False),
+        ({"force_terminal": True}, False, True),
+        ({"force_terminal": False}, True, False),
+    ],
+)
+def test_a_notebook_with_widgets_gets_a_panel_too(
+    console: dict[str, bool], has_widgets: bool, is_live: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    live = Live(console=Console(file=io.StringIO(), **console), auto_refresh=False)  # type: ignore[arg-type]
+    monkeypatch.setattr(screens, "_live", lambda: live)
+    monkeypatch.setattr(screens, "find_spec", lambda name: name if has_widgets else None)
+    assert Screen().is_live == is_live
+
+
 def test_in_a_terminal_the_screen_draws_a_panel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from raycosttune.report import read_sweep, render_page, write_page
+from raycosttune.report.page import _percent
 from raycosttune.report.text import plain
 from tests.report.injections import CORPUS, injected
 from tests.report.sweeps import KINDS, broken_off, empty, finished
@@ -68,6 +69,14 @@ def test_states_are_told_in_words(tmp_path: Path) -> None:
     ended = " ".join(Page(render_page(replace(broken, plan=None))).texts)
     assert "No plan" in ended
     assert "No plan yet" not in ended
+
+
+@pytest.mark.parametrize(
+    ("part", "of", "told"),
+    [(1, 2, "50%"), (0.001, 1, "<1%"), (0.006, 1, "1%"), (0, 1, "0%"), (1, 0, "-")],
+)
+def test_a_share_is_never_rounded_to_nothing(part: float, of: float, told: str) -> None:
+    assert _percent(part, of) == told
 
 
 def test_many_breaks_of_an_assumption_are_folded(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 
 from raycosttune.core.cost import NodeHours
 from raycosttune.core.goal import Goal
+from raycosttune.core.observation import Report
 from raycosttune.errors import InvalidCostError, InvalidStateError
-from raycosttune.report import read_sweep, to_data
+from raycosttune.report import read_sweep, sweep_of, to_data
+from raycosttune.report.run import read_run
 from raycosttune.report.view import Status
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import header_row
@@ -92,6 +94,16 @@ def test_a_running_trial_counts_what_its_own_journal_is_ahead(tmp_path: Path) ->
     assert view.trials[1].values == (0.3, 0.5, 0.6)
     assert view.trials[1].expected is not None
     assert view.trials[1].expected >= 3
+
+
+def test_a_trial_that_was_moved_names_its_workers_in_turn(tmp_path: Path) -> None:
+    session = read_run(running(tmp_path)).session
+    session.tell("b", Report(4.0, 0.7, 2.0, workers=2))
+    session.tell("b", Report(5.0, 0.8, 2.0, workers=1))
+    assert [trial.what for trial in sweep_of(session).trials] == [
+        "2 workers, batch 32",
+        "1 worker, batch 64, then 2 workers, then 1 worker",
+    ]
 
 
 def test_a_sweep_that_nobody_writes_to_is_broken_off(tmp_path: Path) -> None:
