@@ -98,6 +98,8 @@ def checked_value(metric: CostMetric, name: str, where: str, ask: Callable[[], f
     cure = f"Mend its {name}."
     try:
         value = ask()
+    except InvalidCostError:  # it says itself what was wrong
+        raise
     except Exception as error:
         msg = f"{type(metric).__name__} raised {error!r} for {where}. {cure}"
         raise InvalidCostError(msg) from error

@@ -37,7 +37,7 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
             f"got {metric!r}. NodeHours() and WorkerHours() are two."
         )
         raise InvalidCostError(msg)
-    by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
+    by_workers = sorted(cells, key=_in_turn)
     costs = [[checked_cost(metric, cell, s) for s in TRIED_SECONDS] for cell in by_workers]
     if may_fall(metric):
         return
@@ -45,9 +45,14 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
         for (sooner, less), (later, more) in pairwise(zip(TRIED_SECONDS, paid, strict=True)):
             check_seconds(metric, cell, (sooner, less), (later, more))
     for (few, paid), (many, paid_more) in pairwise(zip(by_workers, costs, strict=True)):
-        if few.batch_size == many.batch_size:
+        if _in_turn(few)[:2] == _in_turn(many)[:2]:
             for seconds, less, more in zip(TRIED_SECONDS, paid, paid_more, strict=True):
                 check_workers(metric, seconds, (few, less), (many, more))
+
+
+def _in_turn(cell: Allocation) -> tuple[str, int, int]:
+    """Ranks cells such that only the workers grow within a type of machine and a batch."""
+    return cell.node_type, cell.batch_size, cell.workers
 
 
 def check_seconds(

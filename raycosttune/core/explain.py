@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from raycosttune.core.experiment import Experiment
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
 from raycosttune.core.held import paid, paid_for
 from raycosttune.core.knowledge import Knowledge
@@ -74,12 +74,13 @@ def next_step(known: Knowledge, ahead: Experiment | Profile | str) -> str:
     recipe = {} if ahead.recipe is None else known.recipes.get(ahead.recipe, {})
     fresh = ", other hyperparameters" if ahead.recipe is None else ""
     cell = ahead.allocation
-    return f"next: {described(cell.workers, cell.batch_size, recipe)}{fresh}, which {ahead.why}"
+    return f"next: {cell.named(recipe)}{fresh}, which {ahead.why}"
 
 
 def _named(profile: Profile) -> str:
     cells = counted(len(profile.cells), "cell")
-    return f"a profile of {cells} on {counted(profile.held.workers, 'worker')}"
+    held = profile.held
+    return f"a profile of {cells} on {counted(held.workers, 'worker')}{of_type(held.node_type)}"
 
 
 def profile_line(known: Knowledge, record: ProfileRecord) -> str:
@@ -102,7 +103,7 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
         end = record.ended.reason.rstrip(".") or record.ended.cause.value
     begun = " Found in the journal." if why == FOUND else f" Started because it {why}."
     return (
-        f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}, "
+        f"{record.trial_id}: {cell.named(record.recipe)}, "
         f"{counted(record.epoch, 'epoch')}, {cost:.3g} {known.cost.unit}: {end}."
         f"{begun if why else ''}{_moved(record.resized)}"
     )
@@ -145,7 +146,7 @@ def _frontier(known: Knowledge, among: Sequence[Point]) -> Iterator[str]:
     for point in thinned(line, ROWS, (now, plan)):
         cell = point.allocation
         where = "the plan" if point is plan else "measured" if point.is_measured else "predicted"
-        size = f"{cell.workers} x {cell.batch_size}"
+        size = f"{cell.workers} x {cell.batch_size}{of_type(cell.node_type)}"
         rows.append((f"{whole(point.deadline)} s", size, f"{point.cost:.3g}", where))
     first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
     for deadline, size, cost, where in rows:

@@ -17,7 +17,7 @@ def resized(space: Space, cell: Allocation, workers: int) -> Allocation:
     """Returns the cell of the same batch on so many workers."""
     if workers == cell.workers:
         return cell
-    return replace(cell, workers=workers, nodes=space.nodes(workers))
+    return replace(cell, workers=workers, nodes=space.nodes(workers, cell.node_type))
 
 
 def parts(

@@ -68,22 +68,22 @@ class Prior:
 
     def _times(
         self, digests: Sequence[Digest], profiles: Sequence[ProfileRecord], space: Space
-    ) -> tuple[dict[Allocation, float], dict[int, float]]:
-        """Returns the seconds of an epoch of this job by cell, and start-ups by workers."""
+    ) -> tuple[dict[Allocation, float], dict[tuple[str, int], float]]:
+        """Returns the seconds of an epoch of this job by cell, start-ups by type and workers."""
         epochs: dict[Allocation, list[float]] = defaultdict(list)
-        starts: dict[int, list[float]] = defaultdict(list)
+        starts: dict[tuple[str, int], list[float]] = defaultdict(list)
         for digest in digests:
             for workers, seconds in digest.epoch_seconds.items():
                 epochs[resized(space, digest.record.allocation, workers)] += seconds
             for workers, seconds in digest.startup_seconds.items():
-                starts[workers] += seconds
+                starts[digest.record.allocation.node_type, workers] += seconds
         for profile in profiles:
             for cell, second in profile.epoch_seconds.items():
                 epochs[cell].append(second)
         medians = {cell: statistics.median(seconds) for cell, seconds in epochs.items() if seconds}
         return (
             {cell: seconds * self.samples for cell, seconds in medians.items()},
-            {workers: statistics.median(seconds) for workers, seconds in starts.items() if seconds},
+            {where: statistics.median(seconds) for where, seconds in starts.items() if seconds},
         )
 
     def _epochs(self, digests: Sequence[Digest]) -> list[tuple[Digest, Mapping[int, Seen]]]:

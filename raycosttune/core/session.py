@@ -26,6 +26,7 @@ from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import is_affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
 from raycosttune.core.plan import NoPlan, Plan, make_plan
@@ -108,7 +109,7 @@ class Session(Book):
         """Wall time of the sweep; time between a crash and a restore is not counted."""
         return self._elapsed_before + self._clock() - self._started
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Answers what a new trial shall do; the same again for a known trial.
 
         Args:
@@ -129,7 +130,7 @@ class Session(Book):
                 raise
             return Finished(str(error), is_failure=True)
 
-    def _answer(self, trial_id: str, free_workers: int | None) -> Answer:
+    def _answer(self, trial_id: str, free_workers: Free) -> Answer:
         if (known := self._known_answer(trial_id)) is not None:
             return known
         if reason := self._limit() or self.moment.lost:
@@ -152,7 +153,7 @@ class Session(Book):
         return None if record is None else self._run(record, self._why.get(trial_id, "restored"))
 
     def decide(
-        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = True
+        self, trial_id: str, *, free_workers: Free = None, can_resize: bool = True
     ) -> Decision:
         """Decides whether a trial runs on; an unknown one does. See Moment.decide."""
         record = self.records.get(trial_id)
@@ -252,7 +253,7 @@ class Session(Book):
             recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    def _due_profile(self, free_workers: int | None) -> Profile | None:
+    def _due_profile(self, free_workers: Free) -> Profile | None:
         left = left_of(self.goal, **self._so_far())
         return None if self.live else self.moment.profile(free_workers, left)
 

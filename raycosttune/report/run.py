@@ -13,7 +13,7 @@ from raycosttune.core.cost import CostMetric
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import space_of
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.rehearsal import Clock, NumberedRecipes
@@ -166,8 +166,7 @@ def _space(past: PastSweep) -> Space:
     cells |= {cell for profile in past.profiles for cell in profile.profile.cells}
     if cells <= set(past.space.cells):
         return past.space
-    pairs = {(cell.workers, cell.batch_size) for cell in cells}
-    return measured_space(pairs, workers_per_node(cells))
+    return space_of(cells)
 
 
 def _why(rows: list[Row]) -> dict[str, str]:

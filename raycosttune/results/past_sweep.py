@@ -7,7 +7,7 @@ from pathlib import Path
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import space_of
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan, Plan
@@ -228,8 +228,7 @@ def _tried(
     cells = {record.allocation for record in records}
     cells |= {cell for record in profiles for cell in record.profile.cells}
     try:
-        pairs = {(cell.workers, cell.batch_size) for cell in cells}
-        return measured_space(pairs, workers_per_node(cells))
+        return space_of(cells)
     except (InvalidWorkloadError, ValueError) as error:
         msg = f"an earlier sweep must have trials on machines of one size: {error} @ {journal}"
         raise InvalidStateError(msg) from error

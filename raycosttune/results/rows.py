@@ -6,13 +6,15 @@ Every row has a `row` key that names its kind:
 |---|---|
 | header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
+| asked | trial_id, workers, batch_size, nodes, [node_type], recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes, [node_type]}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
+
+[node_type] is the type of machine, which a search among several has alone.
 
 `resized` says that the trial goes on with other workers at the same global batch; `attempt` is
 its last start before. Older journals have none.
@@ -48,6 +50,7 @@ from typing import Any
 from raycosttune.core.constraint import read_bounds
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.node_type import NodeType
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
 from raycosttune.core.space import Allocation, Space
@@ -78,7 +81,7 @@ def header_row(
             **asdict(replace(goal, constraints=())),
             "constraints": [constraint.data() for constraint in goal.constraints],
         },
-        "cells": None if space is None else asdict(space),
+        "cells": None if space is None else space.data(),
         "learning_rate": None if rate is None else asdict(rate),
     }
 
@@ -124,9 +127,7 @@ def asked_row(record: TrialRecord, why: str = "") -> Row:
     row = {
         "row": "asked",
         "trial_id": record.trial_id,
-        "workers": record.allocation.workers,
-        "batch_size": record.allocation.batch_size,
-        "nodes": record.allocation.nodes,
+        **record.allocation.data(),
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
         "started": record.started,
@@ -142,7 +143,7 @@ def profile_row(record: ProfileRecord) -> Row:
         "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
-        "cells": [asdict(cell) for cell in record.profile.cells],
+        "cells": [cell.data() for cell in record.profile.cells],
     }
 
 
@@ -156,9 +157,9 @@ def profiled_row(
         profiled: What it showed.
         failed: The `reason` and `out_of_memory` of cells that were not timed.
     """
-    timed = [{**asdict(c), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
+    timed = [{**c.data(), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
     lost = failed or {cell: {"out_of_memory": True} for cell in profiled.out_of_memory}
-    untimed = [{**asdict(c), "epoch_seconds": None, **f} for c, f in lost.items()]
+    untimed = [{**c.data(), "epoch_seconds": None, **f} for c, f in lost.items()]
     return {
         "row": "profiled",
         "trial_id": trial_id,
@@ -253,10 +254,17 @@ def read_header_space(row: Mapping[str, Any]) -> Space | None:
         if data is None:
             return None
         known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
-        return Space(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
-    except (TypeError, ValueError) as error:
+        known["excluded"] = tuple(map(tuple, known.get("excluded", ())))
+        known["node_types"] = tuple(map(_type, known.get("node_types", ())))
+        return Space(**known)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
         msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
         raise InvalidStateError(msg) from error
+
+
+def _type(data: Mapping[str, Any]) -> NodeType:
+    known = {item.name: data[item.name] for item in fields(NodeType) if item.name in data}
+    return NodeType(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
 
 
 def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
