@@ -31,7 +31,7 @@ import csv
 import math
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -86,6 +86,7 @@ class Case:
     goal: Goal
     by_type: dict[str, TableWorkload]
     truths: dict[str, Truth]
+    spent_alone: dict[int, float] = field(default_factory=dict)
 
     @property
     def best(self) -> str:
@@ -108,8 +109,10 @@ class Case:
 
     def alone(self, seed: int) -> float:
         """Returns what a search on the cheapest type spends that knows of no other."""
-        args = self.by_type[self.best], self.goal, Dollars(SHEET, self.best), None, seed
-        return searched(*args)[0].spent
+        if seed not in self.spent_alone:
+            args = self.by_type[self.best], self.goal, Dollars(SHEET, self.best), None, seed
+            self.spent_alone[seed] = searched(*args)[0].spent
+        return self.spent_alone[seed]
 
 
 @cache

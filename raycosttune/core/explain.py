@@ -11,6 +11,7 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Resized, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 
 FOUND = "was found in the journal"
@@ -23,6 +24,7 @@ def explain(
     why: Mapping[str, str],
     ahead: Experiment | Profile | str,
     plan: Plan | NoPlan,
+    prior: Prior | None = None,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
@@ -31,6 +33,7 @@ def explain(
         why: Why each trial was started, by its id.
         ahead: The run or profile that comes next, or why none does.
         plan: The plan, or why there is none.
+        prior: What an earlier sweep showed, if anything.
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
@@ -38,8 +41,7 @@ def explain(
         whether the deadline binds, what it and the last of the accuracy cost, the runner-up
         plans, and the frontier.
     """
-    earlier = [f"known from an earlier sweep: {counted(len(known.earlier), 'trial')}"]
-    lines = earlier if known.earlier else []
+    lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
     lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
     lines.append(next_step(known, ahead))
@@ -48,6 +50,12 @@ def explain(
     lines += limits(known, plan, among)
     lines += _frontier(known, among)
     return "\n".join(lines)
+
+
+def begun_with(prior: Prior | None) -> list[str]:
+    """Says what the sweep began with, nothing where that was nothing."""
+    has_any = prior is not None and (prior.records or prior.profiles)
+    return [f"known from an earlier sweep: {prior}"] if has_any else []
 
 
 def limits(known: Knowledge, plan: Plan | NoPlan, among: Sequence[Point]) -> list[str]:

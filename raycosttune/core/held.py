@@ -73,7 +73,7 @@ def billed(cost: CostMetric, held: Sequence[Use]) -> float:
     bill = _bill(cost)
     if bill is None:
         return math.fsum(checked_cost(cost, use.allocation, use.seconds) for use in held)
-    return checked_value(cost, "bill(uses)", f"{len(held)} uses", lambda: bill(held))
+    return checked_value(cost, "bill(uses)", lambda: f"{len(held)} uses", lambda: bill(held))
 
 
 def paid(record: TrialRecord, space: Space, cost: CostMetric, unheard: float = 0.0) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.epochs import Epochs, Seen
+from raycosttune.core.figure import counted
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import resized
 from raycosttune.core.observation import EndCause, TrialRecord
@@ -37,6 +38,13 @@ class Prior:
     profiles: tuple[ProfileRecord, ...] = ()
     samples: float = 1.0
     is_elsewhere: bool = False
+
+    def __str__(self) -> str:
+        """Says how much it is, and how far it holds."""
+        profiles = f", {counted(len(self.profiles), 'profile')}" if self.profiles else ""
+        scaled = f", on {self.samples:g} times the data" if self.samples != 1 else ""
+        elsewhere = ", of which the epochs alone count here" if self.is_elsewhere else ""
+        return f"{counted(len(self.records), 'trial')}{profiles}{scaled}{elsewhere}"
 
     def add_to(self, tally: Tally, space: Space, goal: Goal) -> tuple[Digest, ...]:
         """Adds what the earlier sweep showed at batches that may be chosen now.

@@ -190,6 +190,31 @@ class Session(Book):
         """
         return estimate(self, self._copy)
 
+    def priced(self, cost: CostMetric) -> "Session":
+        """Returns a session under another cost that knows the same trials, without reading them.
+
+        The two share their trials: nobody may tell them anything more.
+
+        Raises:
+            InvalidCostError: If the cost metric breaks a law of costs.
+        """
+        other = Session(
+            self.space,
+            self.goal,
+            cost=cost,
+            proposer=self._proposer,
+            learning_rate=self.learning_rate,
+            max_concurrent=self.max_concurrent,
+            abilities=self._abilities,
+            wishes=self._wishes,
+            clock=self._clock,
+        )
+        other.prior, other._started = self.prior, self._started
+        other._elapsed_before = self._elapsed_before
+        other.records, other.profiles, other._why = self.records, self.profiles, self._why
+        other._archive = self._archive.priced(cost, self.records)
+        return other
+
     def _copy(self, clock: Callable[[], float], *, has_own_recipes: bool) -> "Session":
         """Returns a session that knows the same; recipes may be mere numbers."""
         proposer = self._proposer
@@ -213,7 +238,7 @@ class Session(Book):
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        return explain(self.known, self._why, self.ahead, plan)
+        return explain(self.known, self._why, self.ahead, plan, self.prior)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
-from raycosttune.core.explain import FOUND, limits, next_step, profile_line
+from raycosttune.core.explain import FOUND, begun_with, limits, next_step, profile_line
 from raycosttune.core.figure import counted, listed
 from raycosttune.core.frontier import Point, frontier, named, points
 from raycosttune.core.held import paid, paid_for
@@ -72,7 +72,7 @@ def view_of(
         needs=tuple(_needs(known)),
         choices=tuple(_choices(known, among)),
         assumptions=tuple(Assumption(a.name, a.slack, a.breaks) for a in audit(known)),
-        notes=(ahead_of(session, times), *limits(known, plan, among)),
+        notes=(*begun_with(session.prior), ahead_of(session, times), *limits(known, plan, among)),
         profiles=tuple(
             Profiled(
                 profile_line(known, record),

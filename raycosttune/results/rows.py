@@ -13,6 +13,7 @@ Every row has a `row` key that names its kind:
 | profile | trial_id, steps, why, cells: [{workers, batch_size, nodes, [node_type]}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
+| known | samples, is_elsewhere, records, profiles |
 
 [node_type] is the type of machine, which a search among several has alone.
 
@@ -24,6 +25,10 @@ its last start before. Older journals have none.
 
 [more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
 [started, why]. `over` says that the search gives no further trial.
+
+`known`, behind the header, is what a sweep began with: the trials and profiles of an earlier one as
+its own state holds them, the samples of this sweep's data over those of the earlier one's, and
+whether that ran on other machines.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -44,19 +49,15 @@ ignores keys that it doesn't know.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict
 from typing import Any
 
-from raycosttune.core.constraint import read_bounds
 from raycosttune.core.goal import Goal
-from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.node_type import NodeType
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.space import Allocation
 from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
-from raycosttune.errors import InvalidStateError
 
 VERSION = 1
 ELAPSED = "elapsed_seconds"
@@ -67,23 +68,6 @@ READERS: Mapping[str, Callable[[Row], Observation]] = {
     "resized": read_resized,
     "ended": read_ended,
 }
-
-
-def header_row(
-    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
-) -> Row:
-    """Returns the row that opens a journal."""
-    return {
-        "row": "header",
-        "version": VERSION,
-        "unit": unit,
-        "goal": {
-            **asdict(replace(goal, constraints=())),
-            "constraints": [constraint.data() for constraint in goal.constraints],
-        },
-        "cells": None if space is None else space.data(),
-        "learning_rate": None if rate is None else asdict(rate),
-    }
 
 
 def over_row(why: str) -> Row:
@@ -222,62 +206,6 @@ def read_profiled(row: Mapping[str, Any]) -> Profiled:
 def failed_cells(row: Mapping[str, Any]) -> list[Row]:
     """Returns the cells of a `profiled` row that were not timed, with their reasons."""
     return [cell for cell in row["cells"] if cell.get("reason") is not None]
-
-
-def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
-    """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
-
-    Limits in other units are left out too: their metrics are not written.
-
-    Raises:
-        InvalidStateError: If it holds no goal.
-        InvalidGoalError: If a value of the goal breaks its rule.
-    """
-    goal, unit = row.get("goal"), row.get("unit")
-    if not isinstance(goal, Mapping) or "target" not in goal:
-        msg = f"a journal's header must hold a goal with a target, got {goal!r}"
-        raise InvalidStateError(msg)
-    known = {item.name for item in fields(Goal)}
-    kept = {key: value for key, value in goal.items() if key in known}
-    kept["constraints"] = read_bounds(kept.get("constraints"))
-    return Goal(**kept), unit if isinstance(unit, str) else None
-
-
-def read_header_space(row: Mapping[str, Any]) -> Space | None:
-    """Returns the space of a header, None where an older journal has none.
-
-    Raises:
-        InvalidStateError: If it can't be read.
-    """
-    data = row.get("cells")
-    try:
-        if data is None:
-            return None
-        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
-        known["excluded"] = tuple(map(tuple, known.get("excluded", ())))
-        known["node_types"] = tuple(map(_type, known.get("node_types", ())))
-        return Space(**known)
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
-        raise InvalidStateError(msg) from error
-
-
-def _type(data: Mapping[str, Any]) -> NodeType:
-    known = {item.name: data[item.name] for item in fields(NodeType) if item.name in data}
-    return NodeType(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
-
-
-def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
-    """Returns how the learning rate follows the batch by a header; raises as its space does."""
-    data = row.get("learning_rate")
-    try:
-        if data is None:
-            return None
-        keys = (item.name for item in fields(LearningRate))
-        return LearningRate(**{key: data[key] for key in keys if key in data})
-    except (TypeError, ValueError) as error:
-        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
-        raise InvalidStateError(msg) from error
 
 
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:

@@ -12,6 +12,7 @@ from ray.tune.search.sample import Domain
 from raycosttune.core.observation import Recipe
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidSpaceError
+from raycosttune.results.keys import nested
 from raycosttune.tune.grid import read_grid, read_types
 from raycosttune.tune.resources import TYPE_KEY
 
@@ -76,16 +77,7 @@ class ParamSpace:
         flat = {**recipe, self.workers_key: workers, self.batch_key: batch}
         if self.types:
             flat[self.type_key] = node_type
-        nested: Config = {}
-        for key, value in flat.items():
-            if key not in self.paths:
-                continue
-            *parents, name = self.paths[key]
-            inner = nested
-            for parent in parents:
-                inner = inner.setdefault(parent, {})
-            inner[name] = builtin(value)
-        return nested
+        return nested({key: builtin(value) for key, value in flat.items()}, self.paths)
 
 
 def read_param_space(

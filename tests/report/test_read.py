@@ -11,8 +11,8 @@ from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report import read_sweep, to_data
 from raycosttune.report.view import Status
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import header_row
 from tests.report.sweeps import GOAL, KINDS, SPACE, broken_off, empty, finished, running
 
 
