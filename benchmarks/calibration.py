@@ -33,6 +33,7 @@ from raycosttune.core.abilities import Abilities
 from raycosttune.core.decision import Answer, Decision
 from raycosttune.core.guard import chances
 from raycosttune.core.held import present
+from raycosttune.core.node_type import Free
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
@@ -80,7 +81,7 @@ class Watched(Session):
         """Notes from now on, against a workload's truth."""
         self._workload, self._notes = workload, notes
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """See Session.ask."""
         planner = self.moment.forecast
         if planner is not None and not self.live:

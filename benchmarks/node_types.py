@@ -7,16 +7,23 @@ Pollux's, on other machines. A batch of Gavel's has the curve of the nearest bat
 (for ResNet-18 on CIFAR-10 the same, for ResNet-50 on ImageNet 200 for 256 and so on). Prices are
 made up, near what such machines cost by the hour, one worker each, billed by the second.
 
-One type is searched first, as by `CostAwareSearch(profile=True)`; then each other one by a
-session that knows the epochs of the first (`read_sweep(...).on_other_machines()`) and what the
-cheapest plan before it costs (`Goal(rival_cost=...)`). The cheapest of the three plans is
-chosen. 100 planned runs, times with 5 % noise, every order in which a type comes first, without
-a deadline and with one of twice the fastest run of all types.
+100 planned runs, times with 5 % noise, without a deadline and with one of twice the fastest run
+of all types. The cheapest type is found in two ways:
+
+- all at once: one search among (type, workers, batch), as `CostAwareSearch(profile=True)` of a
+  space with `node_type`
+- one by one: a search on one type, then on each other one by a session that knows the epochs of
+  the first (`read_sweep(...).on_other_machines()`) and what the cheapest plan before it costs
+  (`Goal(rival_cost=...)`); every type comes first once
+
+What is printed, medians over seeds:
 
 - bill: dollars of the chosen (type, workers, batch), by the truth, over those of the cheapest
   over all types that meets the deadline
-- first: dollars that the first search spent; others: what the two others spent, and the part of
-  it that was profiles, both over the first's
+- spent: dollars of all searches
+- over one: that over what a search on the cheapest type alone spends, of the same seed, plus the
+  profiles that were made on the other types. Nobody knows the cheapest type in advance: it is
+  the hardest single type to hold a search against
 """
 
 import argparse
@@ -24,7 +31,7 @@ import csv
 import math
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -33,11 +40,11 @@ from raycosttune.core.abilities import Abilities
 from raycosttune.core.measured import measured_space
 from raycosttune.core.prior import Prior
 from raycosttune.core.session import Session
-from raycosttune.simulate import Noise, TraceWorkload, Truth, simulate
+from raycosttune.simulate import Noise, TraceWorkload, Truth, TypedWorkload, simulate
 from raycosttune.simulate.oracle import seconds_to_target
 from raycosttune.simulate.outcome import Outcome
 from raycosttune.simulate.table import TableWorkload
-from raycosttune.simulate.workload import Curve
+from raycosttune.simulate.workload import Curve, Workload
 
 JOBS = {
     "resnet18-cifar10": ("pollux-cifar10", 0.93),
@@ -53,19 +60,59 @@ TYPES = tuple(node.name for node in SHEET.nodes)
 FACTORS, STARTUP, PLANNED_RUNS = (None, 2.0), 30.0, 100
 
 
+ALL = "all at once"
+
+
 @dataclass(frozen=True)
 class Result:
     """Is what a search over the types came to; see the head of this file."""
 
     job: str
     factor: float | None
-    first: str
+    way: str
     chosen: str
     best: str
     bill: float
     spent: float
-    others: float
-    profiles: float
+    over_one: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Is a job under a deadline, and what is true of it."""
+
+    job: str
+    factor: float | None
+    goal: Goal
+    by_type: dict[str, TableWorkload]
+    truths: dict[str, Truth]
+    spent_alone: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> str:
+        """The type of the cheapest configuration."""
+        return min(self.truths, key=lambda name: self.truths[name].oracle_cost)
+
+    def judged(
+        self, way: str, plan: Plan | None, spent: float, profiles: float, seed: int
+    ) -> Result:
+        """Returns what a way came to: its plan, its spend, and what of it timed other types."""
+        kind = "" if plan is None else plan.allocation.node_type
+        paid = math.inf
+        if plan is not None and kind in self.truths:
+            cell, truth = replace(plan.allocation, node_type=""), self.truths[kind]
+            if truth.seconds[cell] <= (self.goal.deadline_seconds or math.inf) * 1.05:
+                paid = truth.costs[cell]  # times have 5 % noise
+        bill = paid / self.truths[self.best].oracle_cost
+        over = spent / (self.alone(seed) + profiles)
+        return Result(self.job, self.factor, way, kind, self.best, bill, spent, over)
+
+    def alone(self, seed: int) -> float:
+        """Returns what a search on the cheapest type spends that knows of no other."""
+        if seed not in self.spent_alone:
+            args = self.by_type[self.best], self.goal, Dollars(SHEET, self.best), None, seed
+            self.spent_alone[seed] = searched(*args)[0].spent
+        return self.spent_alone[seed]
 
 
 @cache
@@ -107,9 +154,9 @@ def workload(traces: Path, job: str, node_type: str) -> TableWorkload:
 
 
 def searched(
-    job: TableWorkload, goal: Goal, cost: Dollars, prior: Prior | None, seed: int
+    job: Workload, goal: Goal, cost: Dollars, prior: Prior | None, seed: int
 ) -> tuple[Session, Outcome]:
-    """Runs a search on one type."""
+    """Runs a search."""
     sessions: list[Session] = []
     able = Abilities(profile=True, resize=True)
 
@@ -125,73 +172,54 @@ def searched(
     return sessions[0], outcome
 
 
-def results(traces: Path, seeds: int) -> Iterator[Result]:
-    """Yields what each search over the types came to."""
+def cases(traces: Path) -> Iterator[Case]:
+    """Yields each job under each deadline."""
     for job, (_, target) in JOBS.items():
         aim = Goal(metric="metric", mode="max", target=target, planned_runs=PLANNED_RUNS)
-        jobs = {name: workload(traces, job, name) for name in TYPES}
-        fastest = min(min(seconds_to_target(table, aim).values()) for table in jobs.values())
+        by_type = {name: workload(traces, job, name) for name in TYPES}
+        least = {n: min(seconds_to_target(table, aim).values()) for n, table in by_type.items()}
         for factor in FACTORS:
-            goal = replace(aim, deadline_seconds=factor and factor * fastest)
-            truths = {}
-            for name, table in jobs.items():
-                if min(seconds_to_target(table, aim).values()) <= (factor or math.inf) * fastest:
-                    truths[name] = Truth(table, goal, Dollars(SHEET, name))
-            best = min(truths, key=lambda name: truths[name].oracle_cost)
-            for first in TYPES:
-                for seed in range(seeds):
-                    yield one(jobs, truths, goal, best, first, seed, job, factor)
+            limit = None if factor is None else factor * min(least.values())
+            goal = replace(aim, deadline_seconds=limit)
+            truths = {
+                name: Truth(table, goal, Dollars(SHEET, name))
+                for name, table in by_type.items()
+                if least[name] <= (limit or math.inf)
+            }
+            yield Case(job, factor, goal, by_type, truths)
 
 
-def one(
-    jobs: dict[str, TableWorkload],
-    truths: dict[str, Truth],
-    goal: Goal,
-    best: str,
-    first: str,
-    seed: int,
-    job: str,
-    factor: float | None,
-) -> Result:
-    """Searches one type, then the others with its epochs, and judges the cheapest plan."""
-    plans: dict[str, Plan] = {}
-    spent: dict[str, float] = {}
-    prior, profiles = None, 0.0
+def all_at_once(case: Case, seed: int) -> Result:
+    """Searches among the types in one session."""
+    cost, job = Dollars(SHEET), TypedWorkload(case.job, case.by_type)
+    session, outcome = searched(job, case.goal, cost, None, seed)
+    plan = session.plan()
+    profiles = sum(
+        cost(trial.allocation, trial.seconds)
+        for trial in outcome.trials
+        if trial.is_profile and trial.allocation.node_type != case.best
+    )
+    return case.judged(ALL, plan if isinstance(plan, Plan) else None, session.spent, profiles, seed)
+
+
+def one_by_one(case: Case, first: str, seed: int) -> Result:
+    """Searches one type, then the others with its epochs; the cheapest plan is taken."""
+    plans: list[Plan] = []
+    prior, spent, profiles = None, 0.0, 0.0
     for name in (first, *(other for other in TYPES if other != first)):
         cost = Dollars(SHEET, name)
-        rival = min((p.predicted_cost.mid for p in plans.values()), default=None)
-        aim = replace(goal, rival_cost=rival)
-        session, outcome = searched(jobs[name], aim, cost, prior, seed)
-        plan, spent[name] = session.plan(), session.spent
+        rival = min((plan.predicted_cost.mid for plan in plans), default=None)
+        aim = replace(case.goal, rival_cost=rival)
+        session, outcome = searched(case.by_type[name], aim, cost, prior, seed)
+        plan, spent = session.plan(), spent + session.spent
         if isinstance(plan, Plan):
-            plans[name] = plan
-        if prior is None:
-            prior = Prior(tuple(session.records.values()), is_elsewhere=True)
-        else:
-            profiles += sum(
-                cost(trial.allocation, trial.seconds)
-                for trial in outcome.trials
-                if trial.is_profile
-            )
-    chosen = min(plans, key=lambda name: plans[name].predicted_cost.mid, default="")
-    paid = math.inf
-    if chosen in truths:
-        cell, truth = plans[chosen].allocation, truths[chosen]
-        limit = goal.deadline_seconds or math.inf
-        if truth.seconds[cell] <= limit * 1.05:  # times have 5 % noise
-            paid = truth.costs[cell]
-    others = sum(spent.values()) - spent[first]
-    return Result(
-        job=job,
-        factor=factor,
-        first=first,
-        chosen=chosen,
-        best=best,
-        bill=paid / truths[best].oracle_cost,
-        spent=spent[first],
-        others=others / spent[first],
-        profiles=profiles / spent[first],
-    )
+            plans.append(replace(plan, allocation=replace(plan.allocation, node_type=name)))
+        prior = prior or Prior(tuple(session.records.values()), is_elsewhere=True)
+        if name != case.best:
+            timed = (trial for trial in outcome.trials if trial.is_profile)
+            profiles += sum(cost(trial.allocation, trial.seconds) for trial in timed)
+    best = min(plans, key=lambda plan: plan.predicted_cost.mid, default=None)
+    return case.judged(f"{first} first", best, spent, profiles, seed)
 
 
 def main() -> None:
@@ -202,25 +230,35 @@ def main() -> None:
     options = parser.parse_args()
     if not options.traces.is_dir():
         parser.error(f"the folder of traces must exist, got {options.traces}")
-    found = list(results(options.traces, options.seeds))
-    print("| job | deadline | first type | cheapest | bill | first, USD | others | profiles |")
-    print("|---|---|---|---|---|---|---|---|")
-    for job in JOBS:
-        for factor in FACTORS:
-            for first in TYPES:
-                some = [r for r in found if (r.job, r.factor, r.first) == (job, factor, first)]
-                bill, spent, others, profiles = (
-                    statistics.median(getattr(r, key) for r in some)
-                    for key in ("bill", "spent", "others", "profiles")
-                )
-                kept = sum(r.chosen == r.best for r in some)
-                print(
-                    f"| {job} | {'none' if factor is None else f'{factor:g} x'} | {first} | "
-                    f"{some[0].best}, chosen {kept} of {len(some)} | {bill:.3f} | {spent:.3g} | "
-                    f"{others:.3f} | {profiles:.3f} |"
-                )
-    print(f"median bill of all: {statistics.median(r.bill for r in found):.3f}")
-    print(f"worst: {max(r.bill for r in found):.3f}")
+    found = []
+    print("| job | deadline | way | cheapest | bill | spent, USD | over one |")
+    print("|---|---|---|---|---|---|---|")
+    for case in cases(options.traces):
+        for way in (ALL, *TYPES):
+            seeds = range(options.seeds)
+            some = [
+                all_at_once(case, seed) if way == ALL else one_by_one(case, way, seed)
+                for seed in seeds
+            ]
+            found += some
+            bill, spent, over = (
+                statistics.median(getattr(r, key) for r in some)
+                for key in ("bill", "spent", "over_one")
+            )
+            kept = sum(r.chosen == r.best for r in some)
+            limit = "none" if case.factor is None else f"{case.factor:g} x"
+            print(
+                f"| {case.job} | {limit} | {some[0].way} | {case.best}, chosen {kept} of "
+                f"{len(some)} | {bill:.3f} | {spent:.3g} | {over:.3f} |",
+                flush=True,
+            )
+    for name, is_one in (("all at once", True), ("one by one", False)):
+        some = [r for r in found if (r.way == ALL) is is_one]
+        bills, overs = [r.bill for r in some], [r.over_one for r in some]
+        print(
+            f"{name}: median bill {statistics.median(bills):.3f}, worst {max(bills):.3f}; "
+            f"median spend over one {statistics.median(overs):.3f}, worst {max(overs):.3f}"
+        )
 
 
 if __name__ == "__main__":

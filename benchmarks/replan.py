@@ -32,8 +32,9 @@ from raycosttune import (
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report, TrialRecord
 from raycosttune.core.space import Space
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import asked_row, header_row, observation_row
+from raycosttune.results.rows import asked_row, observation_row
 
 SPACE = Space(tuple(range(1, 11)), tuple(2**k for k in range(5, 15)), divisible=False)
 GOAL = Goal(target=0.9, metric="accuracy", mode="max", deadline_seconds=36_000)

@@ -22,13 +22,8 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Space
 from raycosttune.report import read_sweep, write_page
-from raycosttune.results.rows import (
-    ELAPSED,
-    Row,
-    asked_row,
-    header_row,
-    observation_row,
-)
+from raycosttune.results.header import header_row
+from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row
 
 SPACE = Space((1, 2, 4, 8, 16), (64, 128, 256, 512, 1024), workers_per_node=8)
 GOAL = Goal(metric="accuracy", mode="max", target=0.9, deadline_seconds=3600, planned_runs=100)

@@ -30,6 +30,7 @@ from replay_tasks import GROUPS, Task, read, tasks, truth
 
 from raycosttune.core.decision import Answer, Run
 from raycosttune.core.guard import SAFE, chances
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import EndCause
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
@@ -58,7 +59,7 @@ class Watched:
         """Passes everything else on."""
         return getattr(self._session, name)
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """See Session.ask."""
         forecast = self._session.moment.forecast
         answer = self._session.ask(trial_id, free_workers=free_workers)

@@ -2,11 +2,11 @@
 
 Usage: python examples/cheapest_instance.py [--smoke] [--storage DIR]
 
-Two types are emulated by custom resources of Ray: `large` computes twice as fast as `small` and
-costs more than twice as much (prices.yaml). The job is searched on `large`. How many epochs a batch
-needs doesn't depend on who computes them: on `small` the search begins with them, and has only
-times to find out, and tries nothing that can't be cheaper than the plan on `large`. Takes about
-two minutes, `--smoke` about half of one.
+Two types are emulated by nodes with custom resources of Ray: `large` computes twice as fast as
+`small` and costs more than twice as much (prices.yaml). The type is one more choice of the search,
+beside workers and batch. How many epochs a batch needs doesn't depend on who computes them, so that
+no batch is trained on both only to find that out. Takes about two minutes, `--smoke` about half of
+one.
 """
 
 import argparse
@@ -20,19 +20,20 @@ from typing import Any
 import numpy as np
 import ray
 from ray import tune
+from ray.cluster_utils import Cluster
 
-from raycosttune import Dollars, Goal, NoPlan, read_price_sheet, read_sweep
+from raycosttune import Dollars, Goal, NoPlan, read_price_sheet
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, function_trainable
-from raycosttune.tune.plan import TunePlan
 
 PRICES = Path(__file__).with_name("prices.yaml")
-TYPES = {"large": 1.0, "small": 0.5}  # and their speeds
+SPEEDS = {"large": 1.0, "small": 0.5}
 WORKERS, BATCHES, SAMPLES = (1, 2, 4), (32, 64, 128), 512
 
 
 def train(config: dict[str, Any]) -> None:
     """Fits a line by steps of gradient descent; the work of a sample is a pause."""
-    workers, batch, pause = config["num_workers"], config["batch_size"], config["pause_seconds"]
+    workers, batch = config["num_workers"], config["batch_size"]
+    pause = config["pause_seconds"] / SPEEDS[config["node_type"]]
     rng = np.random.default_rng(0)
     inputs = rng.normal(size=(SAMPLES, 8))
     truth = rng.normal(size=8)
@@ -46,18 +47,26 @@ def train(config: dict[str, Any]) -> None:
         tune.report({"epoch": epoch, "explained": 1 - left})
 
 
-def search_on(
-    node_type: str, options: argparse.Namespace, known: Path | None, rival_cost: float | None
-) -> CostAwareSearch:
-    """Searches the job on one type of machine.
+def start_cluster() -> Cluster:
+    """Starts a node for the sweep itself, and one of each type."""
+    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    for name in SPEEDS:
+        cluster.add_node(
+            num_cpus=1, resources={name: max(WORKERS)}, object_store_memory=100_000_000
+        )
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    return cluster
 
-    Args:
-        node_type: The type.
-        options: The command line.
-        known: Folder of a sweep on another type, whose epochs count here.
-        rival_cost: What a run costs by the cheapest plan so far.
-    """
-    seconds = 0.05 if options.smoke else 2.0
+
+def main() -> None:
+    """Searches among both types, and prints the cheapest plan."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--smoke", action="store_true", help="a shorter job, under a minute")
+    parser.add_argument("--storage", type=Path, default=Path("runs"), help="where results go")
+    options = parser.parse_args()
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    cluster = start_cluster()
     search = CostAwareSearch(
         Goal(
             metric="explained",
@@ -65,64 +74,41 @@ def search_on(
             target=0.99,
             deadline_seconds=300,
             planned_runs=2 if options.smoke else 20,
-            rival_cost=rival_cost,
         ),
-        cost=Dollars(read_price_sheet(PRICES), node_type),
-        known=None if known is None else read_sweep(known).on_other_machines(),
+        cost=Dollars(read_price_sheet(PRICES)),  # of whichever type a run is on
         max_concurrent=1,
     )
     tune.run(
-        function_trainable(train, resources_per_worker={"CPU": 0, node_type: 1}),
+        function_trainable(
+            train,
+            resources_per_worker={"CPU": 0},
+            resources_by_type={name: {name: 1} for name in SPEEDS},
+        ),
         config={
             "num_workers": tune.choice(WORKERS),
             "batch_size": tune.choice(BATCHES),
+            "node_type": tune.choice(list(SPEEDS)),
             "lr": 0.02,
-            "pause_seconds": seconds / SAMPLES / TYPES[node_type],
+            "pause_seconds": (0.05 if options.smoke else 2.0) / SAMPLES,
         },
         search_alg=search,
         scheduler=CostAwareScheduler(),
         num_samples=-1,
         storage_path=str(options.storage.resolve()),
-        name=node_type,
+        name=time.strftime("instances-%Y%m%d-%H%M%S"),
         raise_on_failed_trial=False,
         verbose=0,
     )
-    return search
-
-
-def main() -> None:
-    """Searches on each type in turn, and prints the cheapest plan."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--smoke", action="store_true", help="a shorter job, under a minute")
-    parser.add_argument("--storage", type=Path, default=Path("runs"), help="where results go")
-    options = parser.parse_args()
-    options.storage /= time.strftime("instances-%Y%m%d-%H%M%S")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local",
-        num_cpus=4,
-        resources=dict.fromkeys(TYPES, max(WORKERS)),
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
-    plans: dict[str, TunePlan] = {}
-    known: Path | None = None
-    for node_type in TYPES:
-        cheapest = min((plan.predicted_cost.mid for plan in plans.values()), default=None)
-        search = search_on(node_type, options, known, cheapest)
-        plan, trials = search.plan(), search.session.records.values()
-        epochs = sum(record.epoch for record in trials)
-        print(f"{node_type}: {plan} {len(trials)} trials, {epochs:g} epochs in all.", flush=True)
-        if not isinstance(plan, NoPlan):
-            plans[node_type] = plan
-        known = known or options.storage / node_type
-    if plans:
-        best = min(plans, key=lambda name: plans[name].predicted_cost.mid)
-        cell = plans[best].allocation
+    plan = search.plan()
+    print(search.explain())
+    if not isinstance(plan, NoPlan):
+        cell = plan.allocation
         print(
-            f"cheapest: {cell.workers} workers on machines of type {best}, batch {cell.batch_size}"
+            f"cheapest: {cell.workers} workers on machines of type {cell.node_type}, "
+            f"batch {cell.batch_size}"
         )
+    ray.shutdown()
+    cluster.shutdown()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from raycosttune.commands.options import SWEEP_S_OWN, cost_of
 from raycosttune.commands.plan import plan_command
 from raycosttune.commands.report import report_command
 from raycosttune.commands.watch import watch_command
-from raycosttune.core.figure import counted, described
+from raycosttune.core.figure import counted
 
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
 # Those of raycosttune.simulate.policies, which takes seconds to import.
@@ -176,7 +176,7 @@ def _recorded_goal(
 
 
 def _words(cell: Allocation) -> str:
-    return described(cell.workers, cell.batch_size, {})
+    return cell.named({})
 
 
 def _finite(value: float) -> float | None:

@@ -14,8 +14,9 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import asked_row, header_row, observation_row
+from raycosttune.results.rows import asked_row, observation_row
 from raycosttune.simulate import AnalyticWorkload, simulate
 from raycosttune.simulate.policies import policy_names
 from tests.simulate.tiny import folder

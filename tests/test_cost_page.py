@@ -7,10 +7,13 @@ import pytest
 from raycosttune import Allocation, WorkerHours
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
+from tests.tune.fakes import FakeTune
 
 TEXT = (Path(__file__).parents[1] / "docs" / "cost.md").read_text()
 SHEET, *_ = re.findall(r"^```yaml\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-PRICES, ENERGY, LIMITS, LAWS = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+PRICES, TYPES, ENERGY, LIMITS, LAWS = re.findall(
+    r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL
+)
 
 
 def run(block: str, **names: object) -> dict[str, Any]:
@@ -31,6 +34,18 @@ def test_the_page_prices_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert on_demand == held == pytest.approx(2 * 12.24)
     assert 2 * 3.67 < spot < 1.2 * 2 * 3.67
     assert both == pytest.approx(2 * 12.24 + 0.3 * 3)
+
+
+def test_the_page_searches_among_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("prices.yaml").write_text(SHEET)
+    before, _, _ = TYPES.partition("tune.run(")
+    scope = run(before, train_loop=lambda config: config)
+    search, factory = scope["search"], scope["trainable"]._resources
+    ray_tune = FakeTune(search, tmp_path, scope["space"], factory=factory)
+    trial = ray_tune.suggest()
+    assert trial.config["node_type"] in factory.resources_by_type
+    assert search.session.cost.unit == "USD"
 
 
 def test_the_page_sets_several_limits() -> None:

@@ -44,8 +44,7 @@ class Archive:
                 call, and new ones after them.
             profiles: Every profile.
         """
-        for turn, record in self._roll.ended(records):
-            self._ended.add(self._digests(record), turn)
+        self._read(records)
         tally = self._ended.copy()
         for turn, record in self._roll.open:
             tally.add(self._digests(record), turn)
@@ -54,6 +53,23 @@ class Archive:
         where = self._space, self._goal, self._cost
         own = tuple(records.values())
         return Knowledge(own, *where, self._digests, profiles, tally, self._earlier)
+
+    def priced(self, cost: CostMetric, records: Records) -> "Archive":
+        """Returns one under another cost that has read the same trials, and reads none again.
+
+        Args:
+            cost: The other cost metric.
+            records: See `known`; while both are used, nobody changes them.
+        """
+        self._read(records)
+        other = Archive(self._space, self._goal, cost)
+        other._digests, other._earlier = self._digests, self._earlier
+        other._ended, other._roll = self._ended.copy(), self._roll.copy()
+        return other
+
+    def _read(self, records: Records) -> None:
+        for turn, record in self._roll.ended(records):
+            self._ended.add(self._digests(record), turn)
 
     def spent(self, records: Records, profiles: Sequence[ProfileRecord]) -> float:
         """Returns what everything has cost up to the last reports, exactly summed.

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK as EPOCHS_SLACK
-from raycosttune.core.figure import counted, described, listed, told_apart
+from raycosttune.core.figure import counted, listed, told_apart
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.space import Allocation
 from raycosttune.core.time_surrogate import DEFAULT_SLACK as TIME_SLACK
@@ -71,4 +71,4 @@ def _recipe(known: Knowledge, key: str) -> str:
 
 
 def _named(cell: Allocation) -> str:
-    return described(cell.workers, cell.batch_size, {})
+    return cell.named({})

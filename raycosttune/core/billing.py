@@ -59,11 +59,18 @@ def billed_seconds(seconds: float, *, granularity: float, minimum: float) -> flo
 def node_seconds(
     uses: Iterable[Use], nodes: Callable[[Allocation], int], idle_seconds: float
 ) -> list[float]:
-    """Returns for how long each machine is held that a sweep's trials run on.
+    """Returns for how long each machine is held that a sweep's trials run on; see `held_nodes`."""
+    return [seconds for _, seconds in held_nodes(uses, nodes, idle_seconds)]
 
-    A trial takes machines that are free, those that were freed last first, and starts others
-    where they don't suffice. A machine is kept for `idle_seconds` after a trial, but not
-    beyond the end of the last one.
+
+def held_nodes(
+    uses: Iterable[Use], nodes: Callable[[Allocation], int], idle_seconds: float
+) -> list[tuple[str, float]]:
+    """Returns type and time of each machine that is held while a sweep's trials run.
+
+    A trial takes machines of its type that are free, those that were freed last first, and
+    starts others where they don't suffice. A machine is kept for `idle_seconds` after a trial,
+    but not beyond the end of the last one.
 
     Args:
         uses: What was held.
@@ -71,21 +78,32 @@ def node_seconds(
         idle_seconds: How long a machine is kept that no trial uses.
 
     Returns:
-        The seconds from each start of a machine to its release, in no certain order.
+        The type and the seconds from each start of a machine to its release, in no certain
+        order.
     """
-    held: list[list[float]] = []  # since when, until when in use
-    kept: list[list[float]] = []
+    held: list[_Node] = []
+    kept: list[_Node] = []
     for start, seconds, allocation in _placed(uses):
-        kept = [node for node in kept if node[1] + idle_seconds >= start]
-        free = sorted((node for node in kept if node[1] <= start), key=lambda node: -node[1])
-        taken = free[: nodes(allocation)]
-        fresh = [[start, start] for _ in range(nodes(allocation) - len(taken))]
+        kept = [node for node in kept if node.until + idle_seconds >= start]
+        alike = (node for node in kept if node.node_type == allocation.node_type)
+        free = sorted((node for node in alike if node.until <= start), key=lambda node: -node.until)
+        taken, kind = free[: nodes(allocation)], allocation.node_type
+        fresh = [_Node(kind, start, start) for _ in range(nodes(allocation) - len(taken))]
         held += fresh
         kept += fresh
         for node in (*taken, *fresh):
-            node[1] = start + seconds
-    end = max((until for _, until in held), default=0.0)
-    return [min(until + idle_seconds, end) - since for since, until in held]
+            node.until = start + seconds
+    end = max((node.until for node in held), default=0.0)
+    return [(node.node_type, min(node.until + idle_seconds, end) - node.since) for node in held]
+
+
+@dataclass
+class _Node:
+    """Is a machine, since when it is held and until when it is in use."""
+
+    node_type: str
+    since: float
+    until: float
 
 
 def _placed(uses: Iterable[Use]) -> list[tuple[float, float, Allocation]]:

@@ -1,5 +1,7 @@
 """What a sweep was told: its trials and profiles, and what they hold, cost and say."""
 
+from collections import Counter
+
 from raycosttune.core.archive import Archive
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.explain import FOUND
@@ -50,9 +52,17 @@ class Book:
     @property
     def committed_workers(self) -> int:
         """Workers that running trials and profiles hold, as far as they have reported."""
-        trials = (present(record, self.space).workers for record in self.live)
-        profiles = (record.profile.held.workers for record in self.live_profiles)
-        return sum(trials) + sum(profiles)
+        return self.committed_by_type.total()
+
+    @property
+    def committed_by_type(self) -> Counter[str]:
+        """The same by type of machine."""
+        held = [present(record, self.space) for record in self.live]
+        held += [record.profile.held for record in self.live_profiles]
+        found = Counter[str]()
+        for cell in held:
+            found[cell.node_type] += cell.workers
+        return found
 
     @property
     def spent(self) -> float:

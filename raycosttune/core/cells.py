@@ -18,11 +18,13 @@ class Cells:
         index: Place of each cell.
         workers: Their workers, shape (cells,).
         batches: Their batches, shape (cells,).
+        types: Places of their types of machine in the space, shape (cells,).
     """
 
     index: Mapping[Allocation, int]
     workers: Ints
     batches: Ints
+    types: Ints
 
     def spread(self, over: Ints, values: Mapping[int, float]) -> Floats:
         """Gives each cell the value of its workers or batch, NaN where it has none.
@@ -42,4 +44,6 @@ def cells_of(space: Space) -> Cells:
     """Returns the cells of a space."""
     workers = np.array([cell.workers for cell in space.cells], dtype=np.int64)
     batches = np.array([cell.batch_size for cell in space.cells], dtype=np.int64)
-    return Cells({cell: k for k, cell in enumerate(space.cells)}, workers, batches)
+    place = {kind.name: k for k, kind in enumerate(space.types)}
+    types = np.array([place[cell.node_type] for cell in space.cells], dtype=np.int64)
+    return Cells({cell: k for k, cell in enumerate(space.cells)}, workers, batches, types)

@@ -15,10 +15,10 @@ from raycosttune.core.knowledge import Knowledge
 class Certificate:
     """Bounds what any untried choice of workers and batch could save.
 
-    It holds among the offered workers and batches, with the recipes tried, under these
-    assumptions with their slack: epoch time falls with the batch and with the workers of
-    a node, worker-seconds rise with the workers; epochs to the target rise with the batch
-    by at most the batch's own factor; recipes differ by a factor.
+    It holds among the offered workers, batches and types of machine, with the recipes tried,
+    under these assumptions with their slack: within a type epoch time falls with the batch and
+    with the workers of a node, worker-seconds rise with the workers; epochs to the target rise
+    with the batch by at most the batch's own factor; recipes differ by a factor.
 
     Attributes:
         gap: Largest fraction of the plan's cost that could be saved, in [0, 1].
@@ -27,6 +27,7 @@ class Certificate:
         epochs_slack: Relative slack of the bounds on epochs.
         is_bounded: Whether bounds on time are bounds on cost; not so for a metric that says of
             itself that it may fall.
+        has_types: Whether types of machine were offered, too.
     """
 
     gap: float
@@ -34,6 +35,7 @@ class Certificate:
     time_slack: float
     epochs_slack: float
     is_bounded: bool = True
+    has_types: bool = False
 
     @property
     def saving(self) -> str:
@@ -46,8 +48,9 @@ class Certificate:
 
     def __str__(self) -> str:
         """Says the certificate in a sentence."""
+        what = "types, workers and batches" if self.has_types else "workers and batches"
         return (
-            f"among these workers and batches, with the recipes tried, {self.saving} (slack "
+            f"among these {what}, with the recipes tried, {self.saving} (slack "
             f"{self.time_slack:.0%} on epoch time, {self.epochs_slack:.0%} on epochs)"
         )
 
@@ -57,7 +60,13 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     least = least_costs(known, incumbent)
     gap = 0.0 if len(least) == 0 else 1 - float(least.min()) / incumbent.cost.mid
     slacks = math.expm1(known.time.slack), math.expm1(known.accuracy.slack)
-    return Certificate(gap, len(least), *slacks, is_bounded=not may_fall(known.cost))
+    return Certificate(
+        gap,
+        len(least),
+        *slacks,
+        is_bounded=not may_fall(known.cost),
+        has_types=bool(known.space.node_types),
+    )
 
 
 def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:

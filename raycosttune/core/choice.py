@@ -1,17 +1,19 @@
 """What to run next, or why nothing."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raycosttune.core.certificate import certify
 from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.experiment import Experiment, first_experiments, worthwhile_experiments
+from raycosttune.core.figure import of_type
 from raycosttune.core.history import History
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.observation import Recipe
 from raycosttune.core.planner import Planner
 from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored, recipe_key
+from raycosttune.core.space import Allocation
 
 PROPOSALS = 8
 
@@ -80,7 +82,7 @@ def choose(
     known: Knowledge,
     choices: Sequence[Experiment],
     proposer: Proposer,
-    free_workers: int | None,
+    free_workers: Free,
 ) -> Start | Wait | Finished:
     """Chooses among ranked runs; waits only while a trial runs that may free what it needs.
 
@@ -88,13 +90,17 @@ def choose(
         known: What the records say.
         choices: What the sweep can afford, best first.
         proposer: Proposes the other hyperparameters.
-        free_workers: Workers that the cluster can hold beside the running trials.
+        free_workers: Workers that the cluster can hold beside the running trials, by type of
+            machine where there are several.
     """
     is_busy = bool(known.live)
-    room = math.inf if free_workers is None else free_workers
-    if is_busy and choices and (needed := choices[0].allocation.workers) > room:
-        return Wait(f"{needed} workers are not free")
-    fitting = [choice for choice in choices if choice.allocation.workers <= room]
+
+    def fits(cell: Allocation) -> bool:
+        return cell.workers <= free_of(free_workers, cell.node_type)
+
+    if is_busy and choices and not fits(first := choices[0].allocation):
+        return Wait(f"{first.workers} workers{of_type(first.node_type)} are not free")
+    fitting = [choice for choice in choices if fits(choice.allocation)]
     for choice in fitting or choices:
         recipe = choose_recipe(known, choice, proposer)
         if recipe is not None:

@@ -82,24 +82,31 @@ def checked_cost(metric: CostMetric, allocation: Allocation, seconds: float) -> 
         InvalidCostError: If the metric raises, or returns something else than a finite
             number of at least 0.
     """
-    where = f"{allocation} over {seconds:g} s"
+
+    def where() -> str:  # in words only where something is wrong
+        return f"{allocation} over {seconds:g} s"
+
     return checked_value(metric, CALL, where, lambda: metric(allocation, seconds))
 
 
-def checked_value(metric: CostMetric, name: str, where: str, ask: Callable[[], float]) -> float:
+def checked_value(
+    metric: CostMetric, name: str, where: Callable[[], str], ask: Callable[[], float]
+) -> float:
     """Asks a metric for a cost, and refuses what is none; raises as `checked_cost` does.
 
     Args:
         metric: The cost metric.
         name: The method that is called.
-        where: What for, in words.
+        where: Says what for.
         ask: Calls it.
     """
     cure = f"Mend its {name}."
     try:
         value = ask()
+    except InvalidCostError:  # it says itself what was wrong
+        raise
     except Exception as error:
-        msg = f"{type(metric).__name__} raised {error!r} for {where}. {cure}"
+        msg = f"{type(metric).__name__} raised {error!r} for {where()}. {cure}"
         raise InvalidCostError(msg) from error
     try:
         cost = float(value)
@@ -108,7 +115,7 @@ def checked_value(metric: CostMetric, name: str, where: str, ask: Callable[[], f
     if not (math.isfinite(cost) and cost >= 0):
         msg = (
             f"a cost must be a finite number of at least 0, got {value!r} from "
-            f"{type(metric).__name__} for {where}. {cure}"
+            f"{type(metric).__name__} for {where()}. {cure}"
         )
         raise InvalidCostError(msg)
     return cost

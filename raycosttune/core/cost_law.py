@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from raycosttune.core.cost import CostMetric, checked_cost, may_fall
+from raycosttune.core.cost import CostMetric, checked_cost, is_proportional, may_fall
 from raycosttune.core.figure import told_apart
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
@@ -14,6 +14,7 @@ TRIED_SECONDS = (
     *(0.0, 0.1, 0.5, 1.0, 2.7, 7.3, 19.9, 33.3, 59.5, 60.0, 60.5, 99.9, 270.1, 599.9, 733.3),
     *(1234.5, 1999.9, 3599.5, 3600.0, 3600.5, 5400.1, 9876.5, 20000.1, 43210.9, 86400.0),
 )
+PROPORTIONAL_SECONDS = (0.0, 3600.0)  # where it lies on a line, these tell it all
 
 
 def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None:
@@ -37,17 +38,23 @@ def check_cost_metric(metric: CostMetric, cells: tuple[Allocation, ...]) -> None
             f"got {metric!r}. NodeHours() and WorkerHours() are two."
         )
         raise InvalidCostError(msg)
-    by_workers = sorted(cells, key=lambda cell: (cell.batch_size, cell.workers))
-    costs = [[checked_cost(metric, cell, s) for s in TRIED_SECONDS] for cell in by_workers]
+    by_workers = sorted(cells, key=_in_turn)
+    tried = PROPORTIONAL_SECONDS if is_proportional(metric) else TRIED_SECONDS
+    costs = [[checked_cost(metric, cell, s) for s in tried] for cell in by_workers]
     if may_fall(metric):
         return
     for cell, paid in zip(by_workers, costs, strict=True):
-        for (sooner, less), (later, more) in pairwise(zip(TRIED_SECONDS, paid, strict=True)):
+        for (sooner, less), (later, more) in pairwise(zip(tried, paid, strict=True)):
             check_seconds(metric, cell, (sooner, less), (later, more))
     for (few, paid), (many, paid_more) in pairwise(zip(by_workers, costs, strict=True)):
-        if few.batch_size == many.batch_size:
-            for seconds, less, more in zip(TRIED_SECONDS, paid, paid_more, strict=True):
+        if _in_turn(few)[:2] == _in_turn(many)[:2]:
+            for seconds, less, more in zip(tried, paid, paid_more, strict=True):
                 check_workers(metric, seconds, (few, less), (many, more))
+
+
+def _in_turn(cell: Allocation) -> tuple[str, int, int]:
+    """Ranks cells such that only the workers grow within a type of machine and a batch."""
+    return cell.node_type, cell.batch_size, cell.workers
 
 
 def check_seconds(

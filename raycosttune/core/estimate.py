@@ -136,16 +136,22 @@ def _dearest(sweep: Sweep, seconds: float) -> tuple[float, str]:
     """Bounds what trials can cost that run for so long at once, and says which."""
     costs = [(cell, checked_cost(sweep.cost, cell, seconds)) for cell in sweep.space.cells]
     dearest = max(cost for _, cost in costs)
-    at_once, most = sweep.max_concurrent, sweep.space.max_workers
-    if most is None:
-        if at_once is None:
-            return dearest, "if one trial at a time runs"
-        return at_once * dearest, f"with {counted(at_once, 'trial')} at once"
-    fit = most // min(cell.workers for cell, _ in costs)
-    by_trials = dearest * (fit if at_once is None else min(fit, at_once))
-    by_workers = max(cost / cell.workers for cell, cost in costs) * most
-    busy = "the only worker" if most == 1 else f"all {most} workers"
-    return min(by_trials, by_workers), f"with {busy} of the cluster busy"
+    at_once, bounds, workers = sweep.max_concurrent, list[float](), 0
+    for kind in sweep.space.types:
+        own = [(cell, cost) for cell, cost in costs if cell.node_type == kind.name]
+        if kind.max_workers is None:
+            if at_once is None:
+                return dearest, "if one trial at a time runs"
+            return at_once * dearest, f"with {counted(at_once, 'trial')} at once"
+        if own:
+            fit = kind.max_workers // min(cell.workers for cell, _ in own)
+            trials = fit if at_once is None else min(fit, at_once)
+            each = max(cost / cell.workers for cell, cost in own)
+            bounds.append(min(max(cost for _, cost in own) * trials, each * kind.max_workers))
+            workers += kind.max_workers
+    busy = "the only worker" if workers == 1 else f"all {workers} workers"
+    most = sum(bounds) if at_once is None else min(sum(bounds), at_once * dearest)
+    return most, f"with {busy} of the cluster busy"
 
 
 def _spread(values: list[float]) -> Prediction:

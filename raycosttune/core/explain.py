@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from raycosttune.core.experiment import Experiment
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
 from raycosttune.core.held import paid, paid_for
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Resized, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 
 FOUND = "was found in the journal"
@@ -23,6 +24,7 @@ def explain(
     why: Mapping[str, str],
     ahead: Experiment | Profile | str,
     plan: Plan | NoPlan,
+    prior: Prior | None = None,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
@@ -31,6 +33,7 @@ def explain(
         why: Why each trial was started, by its id.
         ahead: The run or profile that comes next, or why none does.
         plan: The plan, or why there is none.
+        prior: What an earlier sweep showed, if anything.
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
@@ -38,8 +41,7 @@ def explain(
         whether the deadline binds, what it and the last of the accuracy cost, the runner-up
         plans, and the frontier.
     """
-    earlier = [f"known from an earlier sweep: {counted(len(known.earlier), 'trial')}"]
-    lines = earlier if known.earlier else []
+    lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
     lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
     lines.append(next_step(known, ahead))
@@ -48,6 +50,12 @@ def explain(
     lines += limits(known, plan, among)
     lines += _frontier(known, among)
     return "\n".join(lines)
+
+
+def begun_with(prior: Prior | None) -> list[str]:
+    """Says what the sweep began with, nothing where that was nothing."""
+    has_any = prior is not None and (prior.records or prior.profiles)
+    return [f"known from an earlier sweep: {prior}"] if has_any else []
 
 
 def limits(known: Knowledge, plan: Plan | NoPlan, among: Sequence[Point]) -> list[str]:
@@ -74,12 +82,13 @@ def next_step(known: Knowledge, ahead: Experiment | Profile | str) -> str:
     recipe = {} if ahead.recipe is None else known.recipes.get(ahead.recipe, {})
     fresh = ", other hyperparameters" if ahead.recipe is None else ""
     cell = ahead.allocation
-    return f"next: {described(cell.workers, cell.batch_size, recipe)}{fresh}, which {ahead.why}"
+    return f"next: {cell.named(recipe)}{fresh}, which {ahead.why}"
 
 
 def _named(profile: Profile) -> str:
     cells = counted(len(profile.cells), "cell")
-    return f"a profile of {cells} on {counted(profile.held.workers, 'worker')}"
+    held = profile.held
+    return f"a profile of {cells} on {counted(held.workers, 'worker')}{of_type(held.node_type)}"
 
 
 def profile_line(known: Knowledge, record: ProfileRecord) -> str:
@@ -102,7 +111,7 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
         end = record.ended.reason.rstrip(".") or record.ended.cause.value
     begun = " Found in the journal." if why == FOUND else f" Started because it {why}."
     return (
-        f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}, "
+        f"{record.trial_id}: {cell.named(record.recipe)}, "
         f"{counted(record.epoch, 'epoch')}, {cost:.3g} {known.cost.unit}: {end}."
         f"{begun if why else ''}{_moved(record.resized)}"
     )
@@ -145,7 +154,7 @@ def _frontier(known: Knowledge, among: Sequence[Point]) -> Iterator[str]:
     for point in thinned(line, ROWS, (now, plan)):
         cell = point.allocation
         where = "the plan" if point is plan else "measured" if point.is_measured else "predicted"
-        size = f"{cell.workers} x {cell.batch_size}"
+        size = f"{cell.workers} x {cell.batch_size}{of_type(cell.node_type)}"
         rows.append((f"{whole(point.deadline)} s", size, f"{point.cost:.3g}", where))
     first, second, third = (max(len(row[k]) for row in rows) for k in range(3))
     for deadline, size, cost, where in rows:

@@ -30,10 +30,17 @@ def counted(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
-def described(workers: int, batch_size: int, recipe: Mapping[str, object]) -> str:
+def described(
+    workers: int, batch_size: int, recipe: Mapping[str, object], node_type: str = ""
+) -> str:
     """Writes a configuration: 2 workers, batch 64, lr=0.0316."""
-    named = listed(recipe)
-    return f"{counted(workers, 'worker')}, batch {batch_size}{f', {named}' if named else ''}"
+    named, held = listed(recipe), f"{counted(workers, 'worker')}{of_type(node_type)}"
+    return f"{held}, batch {batch_size}{f', {named}' if named else ''}"
+
+
+def of_type(node_type: str) -> str:
+    """Writes the type of machine behind workers, nothing where there is but one."""
+    return f" of {node_type}" if node_type else ""
 
 
 def listed(recipe: Mapping[str, object]) -> str:

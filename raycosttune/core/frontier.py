@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from raycosttune.core.figure import counted, described, told_apart
+from raycosttune.core.figure import counted, of_type, told_apart
 from raycosttune.core.incumbent import Incumbent, cautious
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.space import Allocation
@@ -69,7 +69,7 @@ def _predicted(known: Knowledge, recipe: str, measured: Sequence[Point]) -> Iter
     for cell in known.cells:
         if cell not in done:
             epoch = known.time.predict(cell).mid
-            seconds = known.startup.predict(cell.workers).mid + epoch * epochs[cell.batch_size]
+            seconds = known.startup.predict(cell).mid + epoch * epochs[cell.batch_size]
             cost, deadline = known.cost_of(cell, seconds), cautious(known.time, cell, seconds)
             yield Point(cell, recipe, deadline, seconds, cost, is_measured=False)
 
@@ -77,7 +77,7 @@ def _predicted(known: Knowledge, recipe: str, measured: Sequence[Point]) -> Iter
 def named(known: Knowledge, point: Point) -> str:
     """Names the configuration of a point."""
     cell = point.allocation
-    return described(cell.workers, cell.batch_size, known.recipes[point.recipe])
+    return cell.named(known.recipes[point.recipe])
 
 
 def cheapest(among: Sequence[Point], deadline: float) -> Point | None:
@@ -136,9 +136,10 @@ def _verdict(known: Knowledge, cell: Allocation, least: float, most: float) -> s
     _, low, high, *measured = told_apart(*told, digits=max(DIGITS, len(f"{largest:.0f}")))
     verb = "needs" if cell.workers == 1 else "need"
     span = f"between {low} and {high}" if math.isfinite(most) else f"at least {low}"
+    workers = f"{counted(cell.workers, 'worker')}{of_type(cell.node_type)}"
     among = " with the recipes tried" if any(known.recipes.values()) else ""
     text = (
-        f"infeasible: even {counted(cell.workers, 'worker')} at batch {cell.batch_size} {verb} "
+        f"infeasible: even {workers} at batch {cell.batch_size} {verb} "
         f"{span} s{among}; a deadline of at least {low} s may do"
     )
     return f"{text}; measured: {measured[0]} s" if measured else text
@@ -147,7 +148,7 @@ def _verdict(known: Knowledge, cell: Allocation, least: float, most: float) -> s
 def _most_seconds(known: Knowledge, cell: Allocation, recipes: set[str]) -> float:
     """Bounds the time to the target in a cell, with the best of the recipes, from above."""
     epochs = min(known.accuracy.bounds(recipe, cell.batch_size)[1] for recipe in recipes)
-    return known.startup.predict(cell.workers).high + known.time.bounds(cell)[1] * epochs
+    return known.startup.predict(cell).high + known.time.bounds(cell)[1] * epochs
 
 
 def _visible_epochs(known: Knowledge) -> dict[tuple[int, str], float]:

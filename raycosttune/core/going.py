@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from raycosttune.core.held import lost_epochs, present, resizes
+from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.observation import TrialRecord
-from raycosttune.core.space import Space
+from raycosttune.core.space import Allocation, Space
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Going:
         can_resize: Whether it may change them.
         lost_epochs: Epochs that a change would repeat: those since its last checkpoint.
         changes: How often it has changed them.
+        node_type: The type of machine that it is on, and stays on.
     """
 
     workers: int
@@ -25,6 +27,11 @@ class Going:
     can_resize: bool = True
     lost_epochs: float = 0.0
     changes: int = 0
+    node_type: str = ""
+
+    def allows(self, cell: Allocation) -> bool:
+        """Tells whether the run may go on in a cell of its batch."""
+        return cell.node_type == self.node_type and cell.workers in self
 
     def __contains__(self, workers: object) -> bool:
         """Tells whether the run may go on with so many workers."""
@@ -33,26 +40,25 @@ class Going:
         return self.can_resize and isinstance(workers, int) and workers <= self.most
 
 
-def going(
-    record: TrialRecord, space: Space, *, free_workers: int | None, can_resize: bool
-) -> Going:
+def going(record: TrialRecord, space: Space, *, free_workers: Free, can_resize: bool) -> Going:
     """Returns how a run goes.
 
     Args:
         record: The run.
         space: The legal cells.
-        free_workers: Workers that the cluster can hold beside the running trials, None for
-            any number.
+        free_workers: Workers that the cluster can hold beside the running trials, by type
+            where there are several, None for any number.
         can_resize: Whether its workers can be changed at all; still they stay where it has
             saved nothing to go on from.
     """
     workers, lost = present(record, space).workers, lost_epochs(record)
     return Going(
         workers,
-        most=math.inf if free_workers is None else workers + free_workers,
+        most=workers + free_of(free_workers, record.allocation.node_type),
         can_resize=can_resize and lost is not None,
         lost_epochs=lost or 0.0,
         changes=resizes(record, space),
+        node_type=record.allocation.node_type,
     )
 
 
@@ -63,6 +69,6 @@ def fewer_workers(record: TrialRecord, space: Space) -> int | None:
         record: The run, which holds more than that.
         space: The legal cells.
     """
-    batch = record.allocation.batch_size
-    counts = [cell.workers for cell in space.cells if cell.batch_size == batch]
+    own = record.allocation.batch_size, record.allocation.node_type
+    counts = [c.workers for c in space.cells if (c.batch_size, c.node_type) == own]
     return max(counts, default=None) if lost_epochs(record) is not None else None

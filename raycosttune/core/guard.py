@@ -57,7 +57,7 @@ def chances(
     k = outlook.places(batch_size)
     counts = np.array([outlook.cells[int(place)].workers for place in k])
     if going is not None:
-        may = np.array([int(count) in going for count in counts])
+        may = np.array([going.allows(outlook.cells[int(place)]) for place in k])
         k, counts = k[may], counts[may]
     now, lost = (0, 0.0) if going is None else (going.workers, going.lost_epochs)
     moves = counts != now

@@ -17,7 +17,7 @@ def resized(space: Space, cell: Allocation, workers: int) -> Allocation:
     """Returns the cell of the same batch on so many workers."""
     if workers == cell.workers:
         return cell
-    return replace(cell, workers=workers, nodes=space.nodes(workers))
+    return replace(cell, workers=workers, nodes=space.nodes(workers, cell.node_type))
 
 
 def parts(
@@ -73,7 +73,7 @@ def billed(cost: CostMetric, held: Sequence[Use]) -> float:
     bill = _bill(cost)
     if bill is None:
         return math.fsum(checked_cost(cost, use.allocation, use.seconds) for use in held)
-    return checked_value(cost, "bill(uses)", f"{len(held)} uses", lambda: bill(held))
+    return checked_value(cost, "bill(uses)", lambda: f"{len(held)} uses", lambda: bill(held))
 
 
 def paid(record: TrialRecord, space: Space, cost: CostMetric, unheard: float = 0.0) -> float:

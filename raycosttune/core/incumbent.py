@@ -16,7 +16,7 @@ from raycosttune.core.observation import TrialRecord
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.runs import Hits
 from raycosttune.core.space import Allocation, Space
-from raycosttune.core.startup import Startup
+from raycosttune.core.startup import Startups
 from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate
@@ -68,7 +68,7 @@ class Demonstrated:
     space: Space
     places: Ints
     time: TimeSurrogate
-    startup: Startup
+    startup: Startups
     cost: CostMetric
     goal: Goal
 
@@ -209,7 +209,7 @@ class Demonstrated:
 
     def _incumbent(self, cell: Allocation, hits: Hits) -> Incumbent:
         epochs = Prediction(hits.low, hits.mid, hits.high)
-        start, epoch = self.startup.predict(cell.workers), self.time.predict(cell)
+        start, epoch = self.startup.predict(cell), self.time.predict(cell)
         seconds = Prediction(
             start.low + epoch.low * epochs.low,
             start.mid + epoch.mid * epochs.mid,

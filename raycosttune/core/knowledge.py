@@ -18,10 +18,11 @@ from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
-from raycosttune.core.startup import Startup, fitted_startup
+from raycosttune.core.startup import Startups, fitted_startup
 from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
+from raycosttune.errors import InvalidCostError
 
 FAILURES_PER_CELL = 2
 HOUR = 3600.0
@@ -83,11 +84,29 @@ class Knowledge:
     @cached_property
     def time(self) -> TimeSurrogate:
         """Epoch time by cell."""
-        return fitted_time(self.space, self.tally.epoch_seconds)
+        return fitted_time(self.space, self.tally.epoch_seconds, self._paces)
 
     @cached_property
-    def startup(self) -> Startup:
-        """Start-up by worker count."""
+    def _paces(self) -> tuple[float, ...]:
+        """Log seconds of each type of machine as its price says: what costs more is faster."""
+        if len(self.space.types) == 1:
+            return (0.0,)
+        cells, seconds = self.space.cells, np.full(len(self.space.cells), HOUR)
+        try:
+            costs = checked_costs(self.cost, cells, seconds)
+        except InvalidCostError:  # a plan says so; times must be known without prices
+            costs = np.ones(len(cells))
+        each = costs / self.grid.workers
+        least = [
+            each[self.grid.types == k].min(initial=np.inf) for k in range(len(self.space.types))
+        ]
+        known = [math.log(cost) for cost in least if 0 < cost < math.inf]
+        middle = sum(known) / len(known) if known else 0.0
+        return tuple(middle - math.log(c) if 0 < c < math.inf else 0.0 for c in least)
+
+    @cached_property
+    def startup(self) -> Startups:
+        """Start-up by type of machine and worker count."""
         return fitted_startup(self.tally.startup_seconds)
 
     @cached_property
@@ -204,7 +223,7 @@ class Knowledge:
 
     def least_seconds(self, cell: Allocation, epochs: float) -> float:
         """Bounds the time to so many epochs in a cell from below."""
-        return self.startup.predict(cell.workers).low + self.time.least(cell) * epochs
+        return self.startup.predict(cell).low + self.time.least(cell) * epochs
 
     def least_seconds_of(self, places: Ints, epochs: Floats | float) -> Floats:
         """Bounds the time to so many epochs in some cells from below.
@@ -259,6 +278,7 @@ class Knowledge:
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory
-        larger = sum(other.local_batch <= cell.local_batch for other in out)
+        alike = (other for other in out if other.node_type == cell.node_type)
+        larger = sum(other.local_batch <= cell.local_batch for other in alike)
         failed = self.tally.failures[cell] >= FAILURES_PER_CELL
         return failed or cell in out or larger >= FAILURES_PER_CELL

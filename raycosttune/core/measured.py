@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 
+from raycosttune.core.node_type import NodeType
 from raycosttune.core.space import Allocation, Space
 from raycosttune.errors import InvalidWorkloadError
 
@@ -19,6 +21,23 @@ def measured_space(pairs: set[tuple[int, int]], workers_per_node: int | None) ->
         divisible=False,
         excluded=tuple(sorted(holes)),
     )
+
+
+def space_of(cells: Collection[Allocation]) -> Space:
+    """Returns the space of some cells, by type of machine where they have types.
+
+    Raises:
+        InvalidWorkloadError: If those of a type don't lie on machines of one size.
+    """
+    pairs = {(cell.workers, cell.batch_size) for cell in cells}
+    if not any(cell.node_type for cell in cells):
+        return measured_space(pairs, workers_per_node(cells))
+    types = []
+    for name in sorted({cell.node_type for cell in cells}):
+        own = [cell for cell in cells if cell.node_type == name]
+        holes = pairs - {(cell.workers, cell.batch_size) for cell in own}
+        types.append(NodeType(name, workers_per_node(own), excluded=tuple(sorted(holes))))
+    return replace(measured_space(pairs, None), node_types=tuple(types))
 
 
 def workers_per_node(cells: Collection[Allocation]) -> int:

@@ -1,7 +1,6 @@
 """What a session knows at one moment, and what is worth doing by that."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
@@ -11,6 +10,7 @@ from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.limits import hopeless
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile
@@ -39,7 +39,7 @@ class Moment:
     ) -> None:
         self.known = known
         self._proposer, self._abilities, self._wishes = proposer, abilities, wishes
-        self._profiles: dict[tuple[int | None, Left], Profile | None] = {}
+        self._profiles: dict[tuple[object, Left], Profile | None] = {}
 
     @cached_property
     def forecast(self) -> Planner | None:
@@ -59,9 +59,7 @@ class Moment:
         """Whether the whole bill is planned; limits in other units it doesn't know."""
         return self._abilities.profile and not self.known.goal.budgets
 
-    def decide(
-        self, record: TrialRecord, free_workers: int | None, *, can_resize: bool
-    ) -> Decision:
+    def decide(self, record: TrialRecord, free_workers: Free, *, can_resize: bool) -> Decision:
         """Decides on a trial after its latest report.
 
         Args:
@@ -87,7 +85,7 @@ class Moment:
             return paying
         return [*wished(self.known, self._wishes, paying), *paying]
 
-    def profile(self, free_workers: int | None, left: Left = UNLIMITED) -> Profile | None:
+    def profile(self, free_workers: Free, left: Left = UNLIMITED) -> Profile | None:
         """Returns the profile to make, None where none can be made or pays.
 
         Args:
@@ -96,8 +94,9 @@ class Moment:
         """
         if not self._profiles_pay:
             return None
-        key = free_workers, left
+        by_type = free_workers if isinstance(free_workers, Mapping) else {"": free_workers}
+        key = tuple(by_type.items()), left
         if key not in self._profiles:
-            most = math.inf if free_workers is None else free_workers
-            self._profiles = {key: choose_profile(self.known, self.planner, most, left)}
+            made = choose_profile(self.known, self.planner, free_workers, left)
+            self._profiles = {key: made}
         return self._profiles[key]

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 from scipy.special import ndtr
@@ -197,8 +198,31 @@ class Outlook:
             Expected cost from here on, and the place of the cell to go on in.
         """
         k = self.places(batch_size)
+        types = dict.fromkeys(self.cells[int(place)].node_type for place in k)
         if going is not None:
-            k = k[[self.cells[int(place)].workers in going for place in k]]
+            types = {going.node_type: None}
+        left = penalty, epoch, seconds_left, going
+        # A run stays on its type of machine.
+        return min((self._step(batch_size, one, *left) for one in types), key=itemgetter(0))
+
+    def _step(
+        self,
+        batch_size: int,
+        node_type: str,
+        penalty: float,
+        epoch: float,
+        seconds_left: float,
+        going: Going | None,
+    ) -> tuple[float, int]:
+        """Plans the next step of a run on a type of machine; see `step`."""
+        cells = ((int(k), self.cells[int(k)]) for k in self.places(batch_size))
+        k = np.array(
+            [
+                k
+                for k, cell in cells
+                if cell.node_type == node_type and (going is None or going.allows(cell))
+            ]
+        )
         stages, failing = self._failing(batch_size, epoch)
         counts = [self.cells[int(place)].workers for place in k]
         unsure = np.where(self.sd[k] > UNSURE_SD, self.sd[k], 0.0)

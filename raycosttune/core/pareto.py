@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, whole
 from raycosttune.core.frontier import points
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
@@ -41,7 +41,7 @@ class Tradeoff:
 
     def __str__(self) -> str:
         """Says it in a line."""
-        what = described(self.allocation.workers, self.allocation.batch_size, self.recipe)
+        what = self.allocation.named(self.recipe)
         how = "measured" if self.is_measured else "predicted"
         return (
             f"{what}, {counted(round(self.epochs, 2), 'epoch')}: {self.value:.4g} in "
@@ -101,7 +101,7 @@ def _applied(offer: Tradeoff, rate: LearningRate | None) -> Tradeoff:
 def _at_target(known: Knowledge) -> Iterator[Tradeoff]:
     for point in points(known):
         cell, recipe = point.allocation, point.recipe
-        epoch, start = known.time.predict(cell).mid, known.startup.predict(cell.workers).mid
+        epoch, start = known.time.predict(cell).mid, known.startup.predict(cell).mid
         yield Tradeoff(
             cell,
             known.recipes[recipe],

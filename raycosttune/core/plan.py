@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from raycosttune.core.certificate import Certificate, certify
 from raycosttune.core.digest import seconds_to_target
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, whole
 from raycosttune.core.frontier import infeasible
 from raycosttune.core.held import was_resized
 from raycosttune.core.incumbent import Incumbent
@@ -59,7 +59,7 @@ class Plan:
         ran = (
             "not run itself" if self.measured_cost is None else f"measured {self.measured_cost:.3g}"
         )
-        what = described(self.allocation.workers, self.allocation.batch_size, self.recipe)
+        what = self.allocation.named(self.recipe)
         return (
             f"{what}, {counted(self.epochs, 'epoch')}: "
             f"{cost.mid:.3g} {self.unit} ({ran}), {whole(seconds.mid)} s "

@@ -212,7 +212,7 @@ class Planner:
             anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
             if not hopeful and self._can_resize and going.can_resize:
                 k = outlook.places(cell.batch_size)
-                k = k[[outlook.cells[int(at)].workers in going for at in k]]
+                k = k[[going.allows(outlook.cells[int(at)]) for at in k]]
                 place = int(k[np.argmin(outlook.log_seconds[k] + outlook.sd[k])])
             if hopeful and anew_cost < SAVES * on:
                 unit = known.cost.unit

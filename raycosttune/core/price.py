@@ -87,5 +87,5 @@ def _first_within(gaps: Points, step: float) -> int:
 def _cost_to(known: Knowledge, incumbent: Incumbent, epoch: float) -> float:
     """Returns the cost of so many epochs in the cell of the plan."""
     cell = incumbent.allocation
-    seconds = known.startup.predict(cell.workers).mid + known.time.predict(cell).mid * epoch
+    seconds = known.startup.predict(cell).mid + known.time.predict(cell).mid * epoch
     return known.cost_of(cell, seconds)

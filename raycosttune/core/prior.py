@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.epochs import Epochs, Seen
+from raycosttune.core.figure import counted
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import resized
 from raycosttune.core.observation import EndCause, TrialRecord
@@ -37,6 +38,13 @@ class Prior:
     profiles: tuple[ProfileRecord, ...] = ()
     samples: float = 1.0
     is_elsewhere: bool = False
+
+    def __str__(self) -> str:
+        """Says how much it is, and how far it holds."""
+        profiles = f", {counted(len(self.profiles), 'profile')}" if self.profiles else ""
+        scaled = f", on {self.samples:g} times the data" if self.samples != 1 else ""
+        elsewhere = ", of which the epochs alone count here" if self.is_elsewhere else ""
+        return f"{counted(len(self.records), 'trial')}{profiles}{scaled}{elsewhere}"
 
     def add_to(self, tally: Tally, space: Space, goal: Goal) -> tuple[Digest, ...]:
         """Adds what the earlier sweep showed at batches that may be chosen now.
@@ -68,22 +76,22 @@ class Prior:
 
     def _times(
         self, digests: Sequence[Digest], profiles: Sequence[ProfileRecord], space: Space
-    ) -> tuple[dict[Allocation, float], dict[int, float]]:
-        """Returns the seconds of an epoch of this job by cell, and start-ups by workers."""
+    ) -> tuple[dict[Allocation, float], dict[tuple[str, int], float]]:
+        """Returns the seconds of an epoch of this job by cell, start-ups by type and workers."""
         epochs: dict[Allocation, list[float]] = defaultdict(list)
-        starts: dict[int, list[float]] = defaultdict(list)
+        starts: dict[tuple[str, int], list[float]] = defaultdict(list)
         for digest in digests:
             for workers, seconds in digest.epoch_seconds.items():
                 epochs[resized(space, digest.record.allocation, workers)] += seconds
             for workers, seconds in digest.startup_seconds.items():
-                starts[workers] += seconds
+                starts[digest.record.allocation.node_type, workers] += seconds
         for profile in profiles:
             for cell, second in profile.epoch_seconds.items():
                 epochs[cell].append(second)
         medians = {cell: statistics.median(seconds) for cell, seconds in epochs.items() if seconds}
         return (
             {cell: seconds * self.samples for cell, seconds in medians.items()},
-            {workers: statistics.median(seconds) for workers, seconds in starts.items() if seconds},
+            {where: statistics.median(seconds) for where, seconds in starts.items() if seconds},
         )
 
     def _epochs(self, digests: Sequence[Digest]) -> list[tuple[Digest, Mapping[int, Seen]]]:

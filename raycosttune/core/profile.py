@@ -23,8 +23,8 @@ class Profile:
     """Starts workers once and times a few steps in several cells.
 
     Attributes:
-        cells: What to time. The largest worker count is started; cells with fewer workers
-            are timed on a part of them while the rest stands idle.
+        cells: What to time, on one type of machine. The largest worker count is started; cells
+            with fewer workers are timed on a part of them while the rest stands idle.
         steps: Steps timed in each cell.
         why: One sentence for people.
     """
@@ -37,6 +37,11 @@ class Profile:
     def held(self) -> Allocation:
         """The cell with the most workers, all of which are paid for."""
         return max(self.cells, key=lambda cell: (cell.workers, cell.nodes))
+
+    @property
+    def node_type(self) -> str:
+        """The type of machine that it is on."""
+        return self.cells[0].node_type if self.cells else ""
 
 
 @dataclass(frozen=True)
@@ -144,9 +149,7 @@ def profile_to_data(record: ProfileRecord) -> dict[str, Any]:
         "why": record.profile.why,
         "cells": [
             {
-                "workers": cell.workers,
-                "batch_size": cell.batch_size,
-                "nodes": cell.nodes,
+                **cell.data(),
                 "epoch_seconds": record.epoch_seconds.get(cell),
                 "out_of_memory": shown is not None and cell in shown.out_of_memory,
             }
@@ -164,10 +167,7 @@ def profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
         KeyError: If a value is missing.
         ValueError: If a value is of the wrong kind.
     """
-    cells = tuple(
-        Allocation(*(checked(row, key, read_count) for key in ("workers", "batch_size", "nodes")))
-        for row in data["cells"]
-    )
+    cells = tuple(map(Allocation.read, data["cells"]))
     record = ProfileRecord(
         checked(data, "trial_id", read_text),
         Profile(cells, checked(data, "steps", read_count), checked(data, "why", read_text)),

@@ -1,7 +1,7 @@
 """Which cells to time next, and whether that pays."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from raycosttune.core.goal import Goal
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import STEPS, Profile
@@ -47,44 +48,58 @@ def left_of(goal: Goal, *, spent: float, elapsed_seconds: float) -> Left:
 
 
 def choose_profile(
-    known: Knowledge, planner: Planner | None, most_workers: float, left: Left = UNLIMITED
+    known: Knowledge, planner: Planner | None, free: Free, left: Left = UNLIMITED
 ) -> Profile | None:
-    """Returns the profile to make now; none after some that failed, and none that doesn't fit.
+    """Returns the profile to make now; none where some failed, and none that doesn't fit.
 
     Args:
         known: What the records say.
         planner: Plans from it; None while no epoch time is known.
-        most_workers: Workers that are free.
+        free: Workers that are free, by type of machine where there are several.
         left: What the sweep may still cost and take. Before an epoch time is known nobody can
             tell whether a profile fits, and the first one starts.
     """
-    failed = sum(record.is_failed for record in known.profiles)
-    if failed >= MOST_FAILED or not known.cells:
+    failed = Counter(r.profile.node_type for r in known.profiles if r.is_failed)
+    free = {
+        kind.name: free_of(free, kind.name) if failed[kind.name] < MOST_FAILED else 0
+        for kind in known.space.types
+    }
+    if not known.cells:
         return None
     if planner is None:
-        profile = first_profile(known)
-        return profile if profile.held.workers <= most_workers else None
+        profile = first_profile(known, free)
+        return profile if profile.held.workers <= free_of(free, profile.held.node_type) else None
     incumbent = known.incumbent
     recipe = planner.new_recipe if incumbent is None else incumbent.recipe
-    return next_profile(known, planner.outlook(recipe), most_workers, left)
+    return next_profile(known, planner.outlook(recipe), free, left)
 
 
-def first_profile(known: Knowledge) -> Profile:
+def first_profile(known: Knowledge, free: Free = None) -> Profile:
     """Times the fewest workers at a small, a middle and a larger batch.
 
     A worker's share of a batch is no larger than in half of all cells: that fits into memory
-    if most do.
+    if most do. It is on the type of machine that costs the least, where there are several.
+
+    Args:
+        known: What the records say.
+        free: Workers that are free.
     """
-    fewest = min(cell.workers for cell in known.cells)
-    shares = sorted(cell.local_batch for cell in known.cells)
-    cells = sorted(cell for cell in known.cells if cell.workers == fewest)
+    fit = [k for k, c in enumerate(known.cells) if c.workers <= free_of(free, c.node_type)]
+    fit = fit or list(range(len(known.cells)))
+    types = {known.cells[k].node_type for k in fit}
+    if len(types) > 1:
+        types = {known.cells[min(fit, key=lambda k: known.rates[k])].node_type}
+    open_cells = [cell for cell in known.cells if cell.node_type in types]
+    fewest = min(cell.workers for cell in open_cells)
+    shares = sorted(cell.local_batch for cell in open_cells)
+    cells = sorted(cell for cell in open_cells if cell.workers == fewest)
     cells = [c for c in cells if c.local_batch <= shares[len(shares) // 2]] or cells[:1]
     picked = sorted({cells[0], cells[len(cells) // 2], cells[-1]})
     return Profile(tuple(picked), why="times a few steps on the fewest workers")
 
 
 def next_profile(
-    known: Knowledge, outlook: Outlook, most_workers: float = math.inf, left: Left = UNLIMITED
+    known: Knowledge, outlook: Outlook, free: Free = None, left: Left = UNLIMITED
 ) -> Profile | None:
     """Returns the profile that pays best, or None where none pays.
 
@@ -92,7 +107,8 @@ def next_profile(
     its deviation, times what the runs still to be made cost.
     """
     samples = known.samples_per_epoch
-    if len(known.profiles) >= MOST_PROFILES or known.remaining_runs == 0 or samples is None:
+    most = MOST_PROFILES * len(known.space.types)
+    if len(known.profiles) >= most or known.remaining_runs == 0 or samples is None:
         return None
     shut = known.unprofiled
     is_open = ~known.time.is_known[known.places] & (outlook.sd > LEAST_SD)
@@ -105,9 +121,9 @@ def next_profile(
     steps = steps * np.array([cell.batch_size for cell in outlook.cells])
     saved = SHARE * known.remaining_runs * near.cost * risk
     best: tuple[float, Profile] | None = None
-    for workers, places in _by_workers(outlook).items():
+    for (node_type, workers), places in _by_workers(outlook).items():
         top = [k for k in sorted(places, key=lambda k: -risk[k])[:TOP] if risk[k] > 0]
-        if not top or workers > most_workers:
+        if not top or workers > free_of(free, node_type):
             continue
         saving, seconds = float(saved[places].sum()), outlook.startups[top[0]] + steps[top].sum()
         rate = outlook.rates[top].max()
@@ -133,16 +149,17 @@ def next_profile(
 
 def _guests(outlook: Outlook, hosts: list[int], saved: Floats, steps: Floats) -> list[int]:
     """Returns cells of fewer workers that the start of `hosts` times for less than their own."""
-    held = max(outlook.cells[k].workers for k in hosts)
+    held, node_type = max((outlook.cells[k].workers, outlook.cells[k].node_type) for k in hosts)
     price = steps * outlook.rates[hosts].max()
     alone = (outlook.startups + steps) * outlook.rates
     pays = np.flatnonzero((saved > price) & (alone > price))
-    fewer = [int(k) for k in pays if outlook.cells[k].workers < held]
+    alike = (int(k) for k in pays if outlook.cells[k].node_type == node_type)
+    fewer = [k for k in alike if outlook.cells[k].workers < held]
     return sorted(fewer, key=lambda k: price[k] - saved[k])[: MOST_CELLS - len(hosts)]
 
 
-def _by_workers(outlook: Outlook) -> dict[int, list[int]]:
-    places: dict[int, list[int]] = defaultdict(list)
+def _by_workers(outlook: Outlook) -> dict[tuple[str, int], list[int]]:
+    places: dict[tuple[str, int], list[int]] = defaultdict(list)
     for k, cell in enumerate(outlook.cells):
-        places[cell.workers].append(k)
+        places[cell.node_type, cell.workers].append(k)
     return places

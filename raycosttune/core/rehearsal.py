@@ -10,6 +10,7 @@ from raycosttune.core.decision import Answer, Decision, Resize, Run, Stop
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report, TrialRecord
 from raycosttune.core.outcome import TIME_SD
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
@@ -32,7 +33,7 @@ class Sweep(Protocol):
     max_concurrent: int | None
     records: dict[str, TrialRecord]
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Asks for a trial."""
 
     def tell(self, trial_id: str, observation: Observation) -> bool:
@@ -159,7 +160,7 @@ class LearnedSurface:
 
     def startup_seconds(self, cell: Allocation) -> float:
         """See Surface.startup_seconds."""
-        return self._known.startup.predict(cell.workers).mid
+        return self._known.startup.predict(cell).mid
 
 
 def rehearse(sweep: Sweep, surface: Surface, clock: Clock) -> tuple[int, float]:

@@ -23,6 +23,12 @@ class Roll:
         """The trials that were open when last called."""
         return list(self._open.values())
 
+    def copy(self) -> "Roll":
+        """Returns one that has called the same trials."""
+        other = Roll()
+        other._known, other._open = self._known, dict(self._open)
+        return other
+
     def ended(self, records: Mapping[str, TrialRecord]) -> list[Placed]:
         """Returns the trials that ended since the last call."""
         if len(records) > self._known:

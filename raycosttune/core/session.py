@@ -26,6 +26,7 @@ from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import is_affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
 from raycosttune.core.plan import NoPlan, Plan, make_plan
@@ -108,7 +109,7 @@ class Session(Book):
         """Wall time of the sweep; time between a crash and a restore is not counted."""
         return self._elapsed_before + self._clock() - self._started
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Answers what a new trial shall do; the same again for a known trial.
 
         Args:
@@ -129,7 +130,7 @@ class Session(Book):
                 raise
             return Finished(str(error), is_failure=True)
 
-    def _answer(self, trial_id: str, free_workers: int | None) -> Answer:
+    def _answer(self, trial_id: str, free_workers: Free) -> Answer:
         if (known := self._known_answer(trial_id)) is not None:
             return known
         if reason := self._limit() or self.moment.lost:
@@ -152,7 +153,7 @@ class Session(Book):
         return None if record is None else self._run(record, self._why.get(trial_id, "restored"))
 
     def decide(
-        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = True
+        self, trial_id: str, *, free_workers: Free = None, can_resize: bool = True
     ) -> Decision:
         """Decides whether a trial runs on; an unknown one does. See Moment.decide."""
         record = self.records.get(trial_id)
@@ -189,6 +190,31 @@ class Session(Book):
         """
         return estimate(self, self._copy)
 
+    def priced(self, cost: CostMetric) -> "Session":
+        """Returns a session under another cost that knows the same trials, without reading them.
+
+        The two share their trials: nobody may tell them anything more.
+
+        Raises:
+            InvalidCostError: If the cost metric breaks a law of costs.
+        """
+        other = Session(
+            self.space,
+            self.goal,
+            cost=cost,
+            proposer=self._proposer,
+            learning_rate=self.learning_rate,
+            max_concurrent=self.max_concurrent,
+            abilities=self._abilities,
+            wishes=self._wishes,
+            clock=self._clock,
+        )
+        other.prior, other._started = self.prior, self._started
+        other._elapsed_before = self._elapsed_before
+        other.records, other.profiles, other._why = self.records, self.profiles, self._why
+        other._archive = self._archive.priced(cost, self.records)
+        return other
+
     def _copy(self, clock: Callable[[], float], *, has_own_recipes: bool) -> "Session":
         """Returns a session that knows the same; recipes may be mere numbers."""
         proposer = self._proposer
@@ -212,7 +238,7 @@ class Session(Book):
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        return explain(self.known, self._why, self.ahead, plan)
+        return explain(self.known, self._why, self.ahead, plan, self.prior)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""
@@ -252,7 +278,7 @@ class Session(Book):
             recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    def _due_profile(self, free_workers: int | None) -> Profile | None:
+    def _due_profile(self, free_workers: Free) -> Profile | None:
         left = left_of(self.goal, **self._so_far())
         return None if self.live else self.moment.profile(free_workers, left)
 

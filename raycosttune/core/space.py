@@ -1,13 +1,14 @@
 """The legal worker counts and batch sizes of a sweep."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
-from raycosttune.core.figure import counted
-from raycosttune.core.value import read_count
+from raycosttune.core.figure import counted, described
+from raycosttune.core.node_type import NodeType, count_of, pairs_of
+from raycosttune.core.value import checked, read_count, read_text
 from raycosttune.errors import InvalidSpaceError
 
 BatchReading = Literal["global", "local"]
@@ -21,11 +22,43 @@ class Allocation:
         workers: Number of Ray Train workers, n.
         batch_size: Global batch b: samples of one optimiser step over all workers.
         nodes: Number of machines that the workers fill.
+        node_type: Type of these machines, "" where there is but one.
     """
 
     workers: int
     batch_size: int
     nodes: int = 1
+    node_type: str = ""
+
+    def __repr__(self) -> str:
+        """Writes what a caller would; the type only where there is one."""
+        values = ", ".join(f"{name}={value!r}" for name, value in self.data().items())
+        return f"Allocation({values})"
+
+    def named(self, recipe: Mapping[str, object]) -> str:
+        """Writes it and the hyperparameters of a run: 2 workers, batch 64, lr=0.0316."""
+        return described(self.workers, self.batch_size, recipe, self.node_type)
+
+    def data(self) -> dict[str, Any]:
+        """Returns it as JSON-able data; the type only where there is one."""
+        whole = dict(vars(self))
+        if not self.node_type:
+            del whole["node_type"]
+        return whole
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> "Allocation":
+        """Reads it back; what was written before there were types has none.
+
+        Raises:
+            KeyError: If a value is missing.
+            ValueError: If a value is of the wrong kind.
+        """
+        workers, batch, nodes = (
+            checked(data, key, read_count) for key in ("workers", "batch_size", "nodes")
+        )
+        named = "node_type" in data
+        return cls(workers, batch, nodes, checked(data, "node_type", read_text) if named else "")
 
     @property
     def local_batch(self) -> int:
@@ -35,7 +68,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Space:
-    """Holds the cells, the pairs of workers and batch that a sweep may choose.
+    """Holds the cells, the choices of workers, batch and type of machine that a sweep may make.
 
     Attributes:
         workers: Worker counts to choose from.
@@ -48,10 +81,12 @@ class Space:
         max_local_batch: Largest share of a worker, or None.
         max_workers: Most workers that the cluster can ever hold, or None.
         excluded: Pairs of workers and batch, as the user reads it, that can't be chosen.
+        node_types: Types of machines to choose from, each with its own size and number where
+            it has them; none where machines are all alike. A run is on machines of one type.
 
     Raises:
-        InvalidSpaceError: If a value breaks its rule, a batch fits no worker count, or
-            no cell is left.
+        InvalidSpaceError: If a value breaks its rule, a name comes twice, a batch fits no
+            worker count, or no cell is left.
     """
 
     workers: tuple[int, ...]
@@ -63,6 +98,7 @@ class Space:
     max_local_batch: int | None = None
     max_workers: int | None = None
     excluded: tuple[tuple[int, int], ...] = ()
+    node_types: tuple[NodeType, ...] = ()
 
     def __post_init__(self) -> None:
         """Sorts the grids, checks every value, and that cells are left."""
@@ -78,8 +114,9 @@ class Space:
         ):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, _count(name, value))
-        object.__setattr__(self, "excluded", _pairs(self.excluded))
+                object.__setattr__(self, name, count_of(f"Space.{name}", value))
+        object.__setattr__(self, "excluded", pairs_of("Space.excluded", self.excluded))
+        object.__setattr__(self, "node_types", _types(self.node_types))
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
                 pairs = counted(len(self.excluded), "pair")
@@ -94,8 +131,7 @@ class Space:
         if not self.cells:
             msg = (
                 f"no worker count of {list(self.workers)} is left: the cluster holds at most "
-                f"{counted(self.max_workers or 0, 'worker')}. Offer fewer workers or a larger "
-                "cluster."
+                f"{self._most}. Offer fewer workers or a larger cluster."
             )
             raise InvalidSpaceError(msg)
 
@@ -104,26 +140,58 @@ class Space:
         """Every legal choice within the cluster, sorted."""
         return tuple(
             sorted(
-                self.allocation(workers, batch)
+                self.allocation(workers, batch, kind.name)
+                for kind in self.types
                 for workers in self.workers
                 for batch in self.batches
                 if self._fits(workers, batch)
-                and (self.max_workers is None or workers <= self.max_workers)
+                and (workers, batch) not in kind.excluded
+                and (kind.max_workers is None or workers <= kind.max_workers)
             )
         )
 
-    def allocation(self, workers: int, batch: int) -> Allocation:
-        """Returns the cell of a worker count and a batch as the user reads it."""
-        return Allocation(workers, self._global_batch(workers, batch), self.nodes(workers))
+    @cached_property
+    def types(self) -> tuple[NodeType, ...]:
+        """The types of machines with what holds of them, one without a name where none is told."""
+        per_node, most = self.workers_per_node, self.max_workers
+        return tuple(
+            replace(
+                kind,
+                workers_per_node=kind.workers_per_node or per_node,
+                max_workers=kind.max_workers or most,
+            )
+            for kind in self.node_types or (NodeType(""),)
+        )
+
+    def type(self, name: str) -> NodeType:
+        """Returns a type of machine by its name; of another one nothing is known."""
+        return next((kind for kind in self.types if kind.name == name), NodeType(name))
+
+    def allocation(self, workers: int, batch: int, node_type: str = "") -> Allocation:
+        """Returns the cell of a worker count, a batch as the user reads it, and a type."""
+        nodes = self.nodes(workers, node_type)
+        return Allocation(workers, self._global_batch(workers, batch), nodes, node_type)
+
+    def data(self) -> dict[str, Any]:
+        """Returns it as JSON-able data; types only where there are some."""
+        whole = asdict(self)
+        if not self.node_types:
+            del whole["node_types"]
+        return whole
 
     def user_batch(self, allocation: Allocation) -> int:
         """Returns a cell's batch as the user reads it."""
         local = self.batch == "local"
         return allocation.batch_size // allocation.workers if local else allocation.batch_size
 
-    def nodes(self, workers: int) -> int:
-        """Returns the machines that so many workers fill, packed."""
-        return math.ceil(workers / (self.workers_per_node or workers))
+    def nodes(self, workers: int, node_type: str = "") -> int:
+        """Returns the machines of a type that so many workers fill, packed."""
+        return math.ceil(workers / (self.type(node_type).workers_per_node or workers))
+
+    @property
+    def _most(self) -> str:
+        most = [(counted(kind.max_workers or 0, "worker"), kind.name) for kind in self.types]
+        return ", ".join(f"{count} of {name}" if name else count for count, name in most)
 
     def _global_batch(self, workers: int, batch: int) -> int:
         return batch * workers if self.batch == "local" else batch
@@ -139,26 +207,20 @@ class Space:
 
 
 def _grid(name: str, values: Iterable[int]) -> tuple[int, ...]:
-    grid = tuple(sorted({_count(name, value) for value in values}))
+    grid = tuple(sorted({count_of(f"Space.{name}", value) for value in values}))
     if not grid:
         _refuse(name, "hold at least one value", list(grid))
     return grid
 
 
-def _pairs(values: Iterable[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    for value in values:
-        if not isinstance(value, tuple | list) or len(value) != 2:  # noqa: PLR2004 - a pair
-            _refuse("excluded", "hold pairs of workers and batch", value)
-    return tuple(
-        (_count("excluded", workers), _count("excluded", batch)) for workers, batch in values
-    )
-
-
-def _count(name: str, value: object) -> int:
-    number = read_count(value)
-    if number is None:
-        _refuse(name, "be whole numbers of at least 1 and at most 10**12", value)
-    return number
+def _types(values: Iterable[object]) -> tuple[NodeType, ...]:
+    types = tuple(values)
+    for k, kind in enumerate(types):
+        if not isinstance(kind, NodeType) or not kind.name:
+            _refuse("node_types", "hold NodeType with names", kind)
+        if any(kind.name == other.name for other in types[:k] if isinstance(other, NodeType)):
+            _refuse("node_types", "have different names", kind.name)
+    return tuple(kind for kind in types if isinstance(kind, NodeType))
 
 
 def _refuse(name: str, rule: str, value: object) -> NoReturn:

@@ -27,7 +27,7 @@ def record_to_data(record: TrialRecord) -> dict[str, Any]:
     """Returns a record as JSON-able data."""
     return {
         "trial_id": record.trial_id,
-        "allocation": dict(vars(record.allocation)),
+        "allocation": record.allocation.data(),
         "recipe": deepcopy(record.recipe),
         "proposal": record.proposal,
         "started": record.started,
@@ -81,9 +81,7 @@ def read_trial(data: Mapping[str, Any]) -> TrialRecord:
     """
     return TrialRecord(
         trial_id=checked(data, "trial_id", read_text),
-        allocation=Allocation(
-            *(checked(data, key, read_count) for key in ("workers", "batch_size", "nodes"))
-        ),
+        allocation=Allocation.read(data),
         recipe=dict(checked(data, "recipe", read_mapping)),
         proposal=checked(data, "proposal", read_whole),
         started=optional(data, "started", read_amount),

@@ -9,6 +9,7 @@ from scipy.linalg.lapack import dpotrf, dsytrd, dtrtri
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.space import Allocation
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD, Law, StepModel
+from raycosttune.core.type_law import SHARED_MISFIT, along, law_of, pulled, tied_covariance
 
 STEPS = 5
 MOST_SDS = 4.0
@@ -20,6 +21,7 @@ SYNC_SD = 0.4  # placement and topology move an exchange by so much off its law
 REACH = np.log(2)  # grids come in doublings: a neighbour shares 1/e of a misfit
 OUTLYING = 2.0
 LEVEL_CELLS = 64
+ONE_TYPE = np.zeros(1)
 
 
 @dataclass(frozen=True)
@@ -64,82 +66,97 @@ class Grid:
         model: The law over the cells.
         near: How much of a misfit two cells share, shape (cells, cells).
         near_workers: The same of their worker counts alone.
+        types: Places of the cells' types of machine, shape (cells,).
+        alike: 1 for two cells of one type, else 0, shape (cells, cells).
     """
 
     model: StepModel
     near: Floats
     near_workers: Floats
+    types: Ints
+    alike: Floats
 
     @classmethod
-    def of(cls, cells: Sequence[Allocation]) -> "Grid":
-        """Returns what some cells say."""
+    def of(cls, cells: Sequence[Allocation], types: Ints | None = None) -> "Grid":
+        """Returns what some cells say, and the places of their types, by default but one."""
+        types = np.zeros(len(cells), dtype=np.int64) if types is None else types
         workers = np.log([cell.workers for cell in cells])
         batches = np.log([cell.batch_size for cell in cells])
         near_workers = np.exp(-np.abs(workers[:, None] - workers) / REACH)
+        alike = np.where(types[:, None] == types, 1.0, 0.0)
+        near_workers *= np.where(alike > 0, 1.0, SHARED_MISFIT)
         near = near_workers * np.exp(-np.abs(batches[:, None] - batches) / REACH)
-        return cls(StepModel.of(cells), near, near_workers)
+        return cls(StepModel.of(cells), near, near_workers, types, alike)
 
     def prior(self) -> tuple[Floats, Floats]:
-        """Returns mean and deviation of log T, both of shape (cells,), up to a common scale."""
+        """Returns mean and deviation of log T, both of shape (cells,), up to a common scale.
+
+        Types of machine differ by what `fit` is told of their paces.
+        """
         law = self.model.law(PRIOR_MEAN)
         shape = law.slopes[:, 1:] * PRIOR_SD[1:]
         variance = (shape**2).sum(axis=1) + (SYNC_SD * law.sync) ** 2 + MISFIT_SD**2
         return law.values, np.sqrt(variance)
 
 
-def fit(grid: Grid, measured: Measured) -> Fitted:
+def fit(grid: Grid, measured: Measured, paces: Floats = ONE_TYPE) -> Fitted:
     """Fits the law, the misfit and the levels of noise and misfit.
 
     The prior of log T is the law, its numbers Gaussian, plus a Gaussian process for what
     the law misses and one for what it misses of the exchange, which depends on the
     workers alone. Gauss-Newton steps find the most probable numbers; around them log T is
     Gaussian. Both levels are averaged over a grid, weighted by prior and evidence, and a
-    cell that the others contradict by more than two deviations counts less.
+    cell that the others contradict by more than two deviations counts less. Each type of
+    machine has numbers of its own, whose priors are tied: a type's few cells and those of the
+    others say together what it is like.
 
     Args:
         grid: The cells.
         measured: What was measured.
+        paces: Log seconds of each type as they are guessed, up to a common scale, shape (types,).
 
     References:
         Rasmussen & Williams 2006, sections 2.7 (a mean with Gaussian coefficients) and 5.4
         (evidence).
     """
     places, diagonal = measured.places, np.diag_indices(len(measured.places))
-    model, near = grid.model.at(places), grid.near[np.ix_(places, places)]
-    near_workers = grid.near_workers[np.ix_(places, places)]
-    start = PRIOR_MEAN.copy()
-    start[0] += np.median(measured.values - model.law(start).values)
+    square, types = np.ix_(places, places), grid.types[places]
+    model, near = grid.model.at(places), grid.near[square]
+    near_workers, alike = grid.near_workers[square], grid.alike[square]
+    start = np.tile(PRIOR_MEAN, (len(paces), 1))
+    start[:, 0] += paces
+    start[:, 0] += np.median(measured.values - law_of(model, types, start).values)
     free, doubt = start, 1 / measured.counts
     for _ in range(STEPS):
-        at, law = free, model.law(free)
-        residual = measured.values - law.values + law.slopes @ (at - start)
-        covariance = _law_covariance(law, law, near_workers)
-        covariance[diagonal] += RUN_SD**2
-        misfit, noise = _levels(covariance, near, residual, doubt, measured)
-        covariance += misfit * near
-        covariance[diagonal] += noise * doubt
-        white = _whitening(covariance)
+        at, law = free, law_of(model, types, free)
+        residual = measured.values - law.values + along(law, types, at - start)
+        joint = _law_covariance(law, law, near_workers, alike)
+        joint[diagonal] += RUN_SD**2
+        misfit, noise = _levels(joint, near, residual, doubt, measured)
+        joint += misfit * near
+        joint[diagonal] += noise * doubt
+        white = _whitening(joint)
         pull = white.T @ (white @ residual)
-        free = start + PRIOR_SD**2 * (law.slopes.T @ pull)
+        free = start + pulled(law, types, pull, len(paces))
         free = at + np.clip(free - at, -PRIOR_SD, PRIOR_SD)
         free = start + np.clip(free - start, -MOST_SDS * PRIOR_SD, MOST_SDS * PRIOR_SD)
         off = np.abs(pull) / np.sqrt((white**2).sum(axis=0))  # from what the others predict
         doubt = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, 1 / measured.counts)
-    whole = grid.model.law(at)
-    cross = _law_covariance(whole, law, grid.near_workers[:, places])
+    whole = law_of(grid.model, grid.types, at)
+    cross = _law_covariance(whole, law, grid.near_workers[:, places], grid.alike[:, places])
     cross += misfit * grid.near[:, places]
-    mean = whole.values + whole.slopes @ (start - at) + cross @ pull
+    mean = whole.values + along(whole, grid.types, start - at) + cross @ pull
     own = ((whole.slopes * PRIOR_SD) ** 2).sum(axis=1) + (SYNC_SD * whole.sync) ** 2 + misfit
     told = ((white @ cross.T) ** 2).sum(axis=0)
     return Fitted(mean, np.sqrt(np.maximum(own - told, RUN_SD**2)), float(np.sqrt(noise)))
 
 
-def _law_covariance(one: Law, other: Law, near_workers: Floats) -> Floats:
+def _law_covariance(one: Law, other: Law, near_workers: Floats, alike: Floats) -> Floats:
     """Returns the covariance of two sets of cells by the law, its exchange off by workers."""
-    covariance = (SYNC_SD**2 * one.sync)[:, None] * other.sync
-    covariance *= near_workers
-    covariance += (one.slopes * PRIOR_SD**2) @ other.slopes.T
-    return np.asarray(covariance, dtype=np.float64)
+    exchange = (SYNC_SD**2 * one.sync)[:, None] * other.sync
+    exchange *= near_workers
+    exchange += tied_covariance(one, other, alike)
+    return np.asarray(exchange, dtype=np.float64)
 
 
 def _whitening(covariance: Floats) -> Floats:

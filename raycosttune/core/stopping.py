@@ -54,7 +54,8 @@ def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: 
     """Decides on a trial where the cost metric fails: what runs may reach the target in time."""
     if not record.reports:
         return Continue()
-    stays = Going(present(record, known.space).workers, can_resize=False)
+    cell = present(record, known.space)
+    stays = Going(cell.workers, can_resize=False, node_type=cell.node_type)
     if (stop := _over(known, record) or _deadline(known, record, stays)) is not None:
         return stop
     late = reached_limit(known, spent=0.0, elapsed_seconds=elapsed_seconds)
@@ -122,7 +123,7 @@ def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
 def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[Allocation]:
     """Returns the cells in which a run may go on."""
     batch = record.allocation.batch_size
-    may = [c for c in known.space.cells if c.batch_size == batch and c.workers in goes]
+    may = [c for c in known.space.cells if c.batch_size == batch and goes.allows(c)]
     return may or [record.allocation]
 
 

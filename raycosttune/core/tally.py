@@ -39,7 +39,7 @@ class Tally:
         violation: The least log slack under which no recipe's runs contradict each other.
         epoch_seconds: Seconds of single epochs by the place of their cell in the space; those of
             other cells are left out.
-        startup_seconds: Seconds of start-ups by worker count.
+        startup_seconds: Seconds of start-ups by type of machine and worker count.
         live: The trials that may still report.
         best: Of the runs that reached the target, those of the recipe that needs the fewest
             epochs, by batch.
@@ -67,7 +67,7 @@ class Tally:
         self.epochs: dict[str, RecipeEpochs] = {}
         self.violation = 0.0
         self.epoch_seconds: dict[int, Readings] = {}
-        self.startup_seconds: dict[int, Readings] = {}
+        self.startup_seconds: dict[tuple[str, int], Readings] = {}
         self.live: tuple[Digest, ...] = ()
         self.best: dict[int, Hits] = {}
         self.own: dict[Allocation, Hits] = {}
@@ -131,15 +131,18 @@ class Tally:
             self._add_time(cell, (seconds,))
         if profile.epoch_seconds:
             startup = (profile.shown.startup_seconds,)
-            _append(self.startup_seconds, profile.profile.held.workers, startup)
+            held = profile.profile.held
+            _append(self.startup_seconds, (held.node_type, held.workers), startup)
         self.out_of_memory += profile.shown.out_of_memory
 
-    def assume(self, seconds: Mapping[Allocation, float], startups: Mapping[int, float]) -> None:
-        """Adds one epoch time for each of some cells, and one start-up by worker count."""
+    def assume(
+        self, seconds: Mapping[Allocation, float], startups: Mapping[tuple[str, int], float]
+    ) -> None:
+        """Adds one epoch time for each of some cells, and one start-up by type and workers."""
         for cell, epoch in seconds.items():
             self._add_time(cell, (epoch,))
-        for workers, startup in startups.items():
-            _append(self.startup_seconds, workers, (startup,))
+        for where, startup in startups.items():
+            _append(self.startup_seconds, where, (startup,))
 
     def expect(self, trial: Digest, turn: int, seen: Mapping[int, Seen]) -> None:
         """Adds the epochs by batch that a trial's recipe is expected to need, without a run."""
@@ -169,7 +172,8 @@ class Tally:
         for workers, seconds in trial.epoch_seconds.items():
             self._add_time(resized(self._space, trial.record.allocation, workers), seconds)
         for workers, seconds in trial.startup_seconds.items():
-            _append(self.startup_seconds, workers, seconds)
+            node_type = trial.record.allocation.node_type
+            _append(self.startup_seconds, (node_type, workers), seconds)
 
     def _add_time(self, cell: Allocation, seconds: tuple[float, ...]) -> None:
         place = self._cells.index.get(cell)

@@ -34,17 +34,24 @@ class TimeSurrogate:
     likely, by a law of step time and its misfit: decisions weigh by them. The likely value
     lies within the bounds; its interval may cross them, as shapes break too.
 
+    No shape is assumed across types of machine: bounds hold within each. Their laws are tied.
+
     Args:
         space: The legal cells.
         samples: Seconds of single epochs by the place of their cell in the space, none empty.
+        paces: Log seconds of each type of machine as they are guessed before it is timed, up
+            to a common scale; all alike by default.
 
     References:
         Liang et al. 2022 (T monotone in resources and batch); Qiao et al. 2021, Pollux
         (step time).
     """
 
-    def __init__(self, space: Space, samples: Mapping[int, Readings]) -> None:
+    def __init__(
+        self, space: Space, samples: Mapping[int, Readings], paces: tuple[float, ...] = ()
+    ) -> None:
         self._shape = _shape(space)
+        self._paces = np.array(paces or [0.0] * len(space.types), dtype=np.float64)
         self._samples = samples
         self._measured = _measured(samples)
 
@@ -166,11 +173,13 @@ class TimeSurrogate:
 
     @property
     def _likely(self) -> Floats:
-        return self._shape.prior_mean if self._fitted is None else self._fitted.mean
+        if self._fitted is None:
+            return self._shape.prior_mean + self._paces[self._shape.grid.types]
+        return self._fitted.mean
 
     @cached_property
     def _fitted(self) -> Fitted | None:
-        return None if self.is_empty else fit(self._shape.grid, self._measured)
+        return None if self.is_empty else fit(self._shape.grid, self._measured, self._paces)
 
     @cached_property
     def least_measured(self) -> Floats:
@@ -198,7 +207,8 @@ class _Shape:
 
     Attributes:
         index: Place of every cell.
-        least: Least log T(v) - log T(u), shape (u, v), over the cells.
+        least: Least log T(v) - log T(u), shape (u, v), over the cells; minus infinity across
+            types of machine.
         most: Least log T(u) - log T(v), likewise; the greatest of the above, its sign turned.
         grid: The cells as the fit reads them.
         prior_mean: Log T of an unknown job up to a scale, shape (cells,).
@@ -215,7 +225,7 @@ class _Shape:
 
 @lru_cache(maxsize=16)
 def _shape(space: Space) -> _Shape:
-    grid, least = Grid.of(space.cells), _least(space.cells)
+    grid, least = Grid.of(space.cells, cells_of(space).types), _least(space.cells)
     most = np.ascontiguousarray(least.T)
     return _Shape(cells_of(space).index, least, most, grid, *grid.prior())
 
@@ -224,11 +234,12 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     n = np.log([cell.workers for cell in cells])
     b = np.log([cell.batch_size for cell in cells])
     nodes = np.array([cell.nodes for cell in cells])
+    types = np.array([cell.node_type for cell in cells])
     up_n = np.maximum(n[None, :] - n[:, None], 0)
     up_b = np.maximum(b[None, :] - b[:, None], 0)
     fewer_nodes = nodes[None, :] < nodes[:, None]
     least: Floats = -up_b - up_n - np.where(fewer_nodes, np.log(NODE_FACTOR), 0.0)
-    return least
+    return np.where(types[:, None] == types, least, -np.inf)
 
 
 def _measured(samples: Mapping[int, Readings]) -> Measured:

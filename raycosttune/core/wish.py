@@ -20,16 +20,19 @@ class Wish:
         batch: Batch as the user reads it, None for any.
         recipe: Values of other hyperparameters, as they are proposed, before a rule of the
             learning rate.
+        node_type: Type of machine, None for any.
     """
 
     workers: int | None = None
     batch: int | None = None
     recipe: Recipe = field(default_factory=dict)
+    node_type: str | None = None
 
     def allows(self, cell: Allocation, space: Space) -> bool:
-        """Tells whether a cell has the workers and the batch."""
+        """Tells whether a cell has the workers, the batch and the type of machine."""
         is_batch = self.batch in (None, space.user_batch(cell))
-        return is_batch and self.workers in (None, cell.workers)
+        is_type = self.node_type in (None, cell.node_type)
+        return is_batch and is_type and self.workers in (None, cell.workers)
 
 
 def wished(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
-from raycosttune.core.explain import FOUND, limits, next_step, profile_line
-from raycosttune.core.figure import counted, described, listed
+from raycosttune.core.explain import FOUND, begun_with, limits, next_step, profile_line
+from raycosttune.core.figure import counted, listed
 from raycosttune.core.frontier import Point, frontier, named, points
 from raycosttune.core.held import paid, paid_for, parts
 from raycosttune.core.incumbent import bounded_cost
@@ -72,7 +72,7 @@ def view_of(
         needs=tuple(_needs(known)),
         choices=tuple(_choices(known, among)),
         assumptions=tuple(Assumption(a.name, a.slack, a.breaks) for a in audit(known)),
-        notes=(ahead_of(session, times), *limits(known, plan, among)),
+        notes=(*begun_with(session.prior), ahead_of(session, times), *limits(known, plan, among)),
         profiles=tuple(
             Profiled(
                 profile_line(known, record),
@@ -102,8 +102,13 @@ def _status(session: Session, times: Times) -> tuple[Status, str]:
 def _planned(plan: Plan) -> Planned:
     cell = plan.allocation
     return Planned(
-        what=described(cell.workers, cell.batch_size, plan.recipe),
-        config={"workers": cell.workers, "batch_size": cell.batch_size, **plan.recipe},
+        what=cell.named(plan.recipe),
+        config={
+            "workers": cell.workers,
+            "batch_size": cell.batch_size,
+            **({"node_type": cell.node_type} if cell.node_type else {}),
+            **plan.recipe,
+        },
         trial_id=plan.trial_id,
         checkpoint=plan.checkpoint,
         epochs=plan.epochs,
@@ -144,13 +149,14 @@ def _trials(
             held=tuple(times.held.get(record.trial_id) or _unseen(record)),
             checkpoint=next((r.checkpoint for r in reversed(record.run) if r.checkpoint), None),
             measured=workers.get(record.trial_id),
+            node_type=cell.node_type,
         )
 
 
 def _what(record: TrialRecord, space: Space) -> str:
     cell, (_, *later) = record.allocation, (held.workers for held, _ in parts(record, space))
     moved = "".join(f", then {counted(workers, 'worker')}" for workers in later)
-    return f"{described(cell.workers, cell.batch_size, record.recipe)}{moved}"
+    return cell.named(record.recipe) + moved
 
 
 def _unseen(record: TrialRecord) -> list[Held]:
@@ -181,13 +187,14 @@ def _cells(known: Knowledge, among: tuple[Point, ...]) -> Iterator[Cell]:
             run,
             is_timed=is_timed and known.time.is_measured(cell),
             is_measured=point is not None and point.is_measured,
+            node_type=cell.node_type,
         )
 
 
 def _seconds(known: Knowledge, cell: Allocation, recipe: str) -> Prediction:
     low, high = known.accuracy.bounds(recipe, cell.batch_size)
     epoch, (least, most) = known.time.predict(cell).mid, known.time.bounds(cell)
-    start, epochs = known.startup.predict(cell.workers), known.accuracy.samples
+    start, epochs = known.startup.predict(cell), known.accuracy.samples
     mid = start.mid + epoch * epochs(recipe, cell.batch_size).mean
     return _within(mid, start.low + least * low, start.high + most * high)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raycosttune.core.explain import FOUND, next_step
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, whole
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import paid, present
 from raycosttune.core.knowledge import Knowledge
@@ -165,12 +165,12 @@ def _last(session: Session, records: Sequence[TrialRecord]) -> str:
     cause = end.cause.value.replace("_", " ")
     is_said = end.reason.startswith(cause)
     why = end.reason if is_said else f"{cause}: {end.reason}" if end.reason else cause
-    return f"{record.trial_id}: {described(cell.workers, cell.batch_size, record.recipe)}: {why}"
+    return f"{record.trial_id}: {cell.named(record.recipe)}: {why}"
 
 
 def _best(plan: Plan) -> Best:
     cell = plan.allocation
-    what = described(cell.workers, cell.batch_size, plan.recipe)
+    what = cell.named(plan.recipe)
     certificate = plan.certificate
     seconds, cost = plan.predicted_seconds, plan.predicted_cost
     return Best(what, cost, seconds, certificate.gap, certificate.saving)
@@ -183,7 +183,7 @@ def _running(session: Session, known: Knowledge, record: TrialRecord) -> Running
     expected = expected_epochs(known, record) if values else None
     return Running(
         trial_id=record.trial_id,
-        what=described(held.workers, held.batch_size, record.recipe),
+        what=held.named(record.recipe),
         why="" if why == FOUND else why,
         moved=_moved(record, held.workers),
         epoch=record.epoch,

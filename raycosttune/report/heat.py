@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import plotly.graph_objects as go
 
+from raycosttune.core.figure import counted, of_type
 from raycosttune.core.prediction import Prediction
 from raycosttune.report.given import of_sweep
 from raycosttune.report.style import SCALE, drawn, without_data
@@ -71,19 +72,29 @@ def _grid(
 ) -> go.Figure:
     if not found:
         return without_data("Nothing is measured yet.")
-    values = {(str(c.batch_size), str(c.workers)): p for c, p in found.items()}
-    marked = {(str(c.batch_size), str(c.workers)): mark for c in found if is_marked(c)}
-    rows = {str(n): str(n) for n in sorted({cell.workers for cell in sweep.cells})}
+    values = {(str(c.batch_size), _row(c.workers, c.node_type)): p for c, p in found.items()}
+    marked = {
+        (str(c.batch_size), _row(c.workers, c.node_type)): mark for c in found if is_marked(c)
+    }
+    held = sorted({(cell.node_type, cell.workers) for cell in sweep.cells})
+    rows = {_row(n, kind): shown(_row(n, kind), LABEL) for kind, n in held}
     if sweep.plan is not None:
-        marked[str(sweep.plan.config["batch_size"]), str(sweep.plan.config["workers"])] = PLAN
+        own = sweep.plan.config
+        row = _row(own["workers"], str(own.get("node_type", "")))
+        marked[str(own["batch_size"]), row] = PLAN
+    counts = {_row(n, kind): f"{counted(n, 'worker')}{of_type(kind)}" for kind, n in held}
     return _map(
         values,
         marked,
         rows,
         what,
         ("batch", "workers"),
-        lambda x, y: f"{y} worker{'' if y == '1' else 's'}, batch {x}",
+        lambda x, y: f"{shown(counts[y])}, batch {x}",
     )
+
+
+def _row(workers: object, node_type: str) -> str:
+    return f"{workers}{of_type(node_type)}"
 
 
 def _map(

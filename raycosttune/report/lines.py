@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from raycosttune.core.explain import FOUND
-from raycosttune.core.figure import counted, described, whole
+from raycosttune.core.figure import counted, whole
 from raycosttune.core.held import paid, present
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import Plan
@@ -50,7 +50,7 @@ class Lines:
         plan = session.plan()
         if isinstance(plan, Plan):
             cell = plan.allocation
-            what = plain(described(cell.workers, cell.batch_size, plan.recipe))
+            what = plain(cell.named(plan.recipe))
             if what != self._plan:
                 self._plan = what
                 cost = f"{plan.predicted_cost.mid:.3g} {plain(plan.unit, 40)} a run"
@@ -71,7 +71,7 @@ class Lines:
 def _begun(session: Session, record: TrialRecord) -> str:
     cell, why = record.allocation, why_started(session, record.trial_id)
     because = "" if why in ("", FOUND) else f", which {why}"
-    what = described(cell.workers, cell.batch_size, record.recipe)
+    what = cell.named(record.recipe)
     return f"{plain(record.trial_id, 60)} starts: {plain(what)}{plain(because)}"
 
 

@@ -13,8 +13,9 @@ from raycosttune.core.cost import CostMetric
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import space_of
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.rehearsal import Clock, NumberedRecipes
 from raycosttune.core.session import Session
@@ -81,6 +82,7 @@ def read_run(
         cost=cost or _known(past),
         space=_space(past),
         learning_rate=past.learning_rate,
+        prior=past.earlier,
     )
     for profile in session.live_profiles:
         row = read_run_profile(run_rows(folder, profile.trial_id))
@@ -131,7 +133,7 @@ def _known(past: PastSweep) -> CostMetric:
     return cost
 
 
-def _session(
+def _session(  # noqa: PLR0913 - all that shapes a session
     records: Iterable[TrialRecord],
     profiles: Iterable[ProfileRecord],
     why: Mapping[str, str],
@@ -141,6 +143,7 @@ def _session(
     cost: CostMetric,
     space: Space,
     learning_rate: LearningRate | None = None,
+    prior: Prior | None = None,
 ) -> Session:
     """Makes a session that knows trials and profiles, at the time of the last row."""
     records, profiles, clock = tuple(records), tuple(profiles), Clock()
@@ -151,6 +154,7 @@ def _session(
         proposer=NumberedRecipes() if any(record.recipe for record in records) else None,
         learning_rate=learning_rate,
         abilities=Abilities(profile=bool(profiles)),
+        prior=prior,
         clock=clock,
     )
     clock.seconds = times.elapsed_seconds
@@ -166,8 +170,7 @@ def _space(past: PastSweep) -> Space:
     cells |= {cell for profile in past.profiles for cell in profile.profile.cells}
     if cells <= set(past.space.cells):
         return past.space
-    pairs = {(cell.workers, cell.batch_size) for cell in cells}
-    return measured_space(pairs, workers_per_node(cells))
+    return space_of(cells)
 
 
 def _why(rows: list[Row]) -> dict[str, str]:

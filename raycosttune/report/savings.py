@@ -84,7 +84,7 @@ def _beside(sweep: View, name: str, cell: Cell | None, cost: float) -> Saving:
     saving = cost - (math.inf if plan is None else plan.cost.mid)
     return Saving(
         name,
-        "" if cell is None else described(cell.workers, cell.batch_size, {}),
+        "" if cell is None else described(cell.workers, cell.batch_size, {}, cell.node_type),
         cost,
         saving,
         saving * sweep.goal.planned_runs - sweep.spent,

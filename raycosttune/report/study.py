@@ -61,7 +61,8 @@ def write_study(sweep: View, storage: str, name: str | None = None) -> optuna.St
 def _parameters(trial: Trial) -> dict[str, Any]:
     """Returns a trial's parameters; what Optuna has no kind for is its text."""
     recipe = {key: _plain(value) for key, value in trial.recipe.items()}
-    return {"workers": trial.workers, "batch_size": trial.batch_size, **recipe}
+    kind = {"node_type": trial.node_type} if trial.node_type else {}
+    return {"workers": trial.workers, "batch_size": trial.batch_size, **kind, **recipe}
 
 
 def _plain(value: object) -> object:

@@ -74,6 +74,7 @@ class Trial:
         held: When it held which workers, in order.
         checkpoint: Where its last state lies, or None.
         measured: What its workers did, None where they did not say.
+        node_type: Type of the machines, "" where there is but one.
     """
 
     trial_id: str
@@ -95,6 +96,7 @@ class Trial:
     held: tuple[Held, ...]
     checkpoint: str | None
     measured: Workers | None = None
+    node_type: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -130,6 +132,7 @@ class Cell:
         seconds: Likely seconds of a run, likewise.
         is_timed: Whether its epochs were timed.
         is_measured: Whether its epochs to the target are known too.
+        node_type: Type of the machines, "" where there is but one.
     """
 
     workers: int
@@ -140,6 +143,7 @@ class Cell:
     seconds: Prediction | None
     is_timed: bool
     is_measured: bool
+    node_type: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
 """An earlier sweep, read from its journal: asked again under another cost, or used for another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import space_of
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.pareto import Tradeoff
-from raycosttune.core.plan import NoPlan, Plan
+from raycosttune.core.plan import NoPlan
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
@@ -22,9 +23,12 @@ from raycosttune.errors import (
     InvalidStateError,
     InvalidWorkloadError,
 )
+from raycosttune.results.header import read_header, read_header_rate, read_header_space
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
+from raycosttune.results.keys import PastPlan, SearchKeys, read_keys
+from raycosttune.results.known import read_known
 from raycosttune.results.replay import merge_rows, read_run_reports
-from raycosttune.results.rows import Row, read_header, read_header_rate, read_header_space
+from raycosttune.results.rows import Row
 
 ANY = Space((1,), (1,))
 COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
@@ -44,6 +48,8 @@ class PastSweep:
         is_elsewhere: Whether that job runs on other machines; see `on_other_machines`.
         records: Its trials.
         profiles: Its profiles.
+        earlier: What it began with, None where that was nothing.
+        keys: Where its search space has workers, batch and the rest, None for older journals.
     """
 
     path: Path
@@ -55,6 +61,8 @@ class PastSweep:
     is_elsewhere: bool = False
     records: tuple[TrialRecord, ...] = field(default=(), repr=False)
     profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
+    earlier: Prior | None = field(default=None, repr=False)
+    keys: SearchKeys | None = field(default=None, repr=False)
 
     def session(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Session:
         """Returns a session that knows what the sweep measured.
@@ -68,18 +76,13 @@ class PastSweep:
             InvalidCostError: If the cost is missing or breaks a law of costs.
             InvalidGoalError: If the goal is of another metric or mode.
         """
-        metric = COSTS.get(self.unit or "") if cost is None else cost
-        if metric is None:
-            msg = (
-                f"cost must be given, got none: the sweep was scored in {self.unit!r}, and its "
-                "journal holds no metric"
-            )
-            raise InvalidCostError(msg)
+        metric = self._metric(cost)
         session = Session(
             self.space,
             self._goal_of(goal),
             cost=metric,
             learning_rate=self.learning_rate,
+            prior=self.earlier,
             clock=lambda: 0.0,
         )
         for record in self.records:
@@ -87,19 +90,53 @@ class PastSweep:
         session.profiles.update({record.trial_id: replace(record) for record in self.profiles})
         return session
 
-    def plan(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Plan | NoPlan:
-        """Returns the best configuration under another cost or goal; raises as `session` does."""
-        return self.session(cost=cost, goal=goal).plan()
+    def _metric(self, cost: CostMetric | None) -> CostMetric:
+        metric = COSTS.get(self.unit or "") if cost is None else cost
+        if metric is None:
+            msg = (
+                f"cost must be given, got none: the sweep was scored in {self.unit!r}, and its "
+                "journal holds no metric"
+            )
+            raise InvalidCostError(msg)
+        return metric
+
+    def _asked(self, cost: CostMetric | None, goal: Goal | None) -> Session:
+        """Returns a session to ask alone; trials are read once, whatever they cost."""
+        if goal is not None:
+            return self.session(cost=cost, goal=goal)
+        return self._own.priced(self._metric(cost))
+
+    @cached_property
+    def _own(self) -> Session:
+        return self.session(cost=NodeHours())
+
+    def plan(
+        self, *, cost: CostMetric | None = None, goal: Goal | None = None
+    ) -> PastPlan | NoPlan:
+        """Returns the best configuration under another cost or goal; raises as `session` does.
+
+        Its config holds what the search chose. The constants of the search space are in no
+        journal: run `{**constants, **plan.config}`.
+        """
+        plan = self._asked(cost, goal).plan()
+        if isinstance(plan, NoPlan):
+            return plan
+        cell = plan.allocation
+        batch = self.space.user_batch(cell)
+        keys = self.keys
+        config = None if keys is None else keys.config(cell, batch, plan.recipe)
+        known = {item.name: getattr(plan, item.name) for item in fields(plan)}
+        return PastPlan(**known, config=config)
 
     def explain(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> str:
         """Says what the sweep shows under another cost or goal; raises as `session` does."""
-        return self.session(cost=cost, goal=goal).explain()
+        return self._asked(cost, goal).explain()
 
     def pareto(
         self, *, cost: CostMetric | None = None, goal: Goal | None = None
     ) -> tuple[Tradeoff, ...]:
         """Returns what no choice beats under another cost or goal; raises as `session` does."""
-        return self.session(cost=cost, goal=goal).pareto()
+        return self._asked(cost, goal).pareto()
 
     def scaled(self, samples: float) -> "PastSweep":
         """Returns what the sweep says of the same model on another amount of data.
@@ -126,7 +163,8 @@ class PastSweep:
     def prior(self, goal: Goal) -> Prior:
         """Returns what it says for a sweep with this goal.
 
-        Its trials are named after its folder, so that they are no trials of the new one.
+        Its trials are named after its folder, so that they are no trials of the new one. What
+        it began with itself is among them where that was of the same job on the same machines.
 
         Raises:
             InvalidGoalError: If the goal is of another metric or mode.
@@ -137,7 +175,10 @@ class PastSweep:
             replace(record, trial_id=f"{name}/{record.trial_id}", ended=record.ended or broken_off)
             for record in self.records
         )
-        return Prior(records, self.profiles, self.samples, self.is_elsewhere)
+        before, profiles = self.earlier, self.profiles
+        if before is not None and before.samples == 1 and not before.is_elsewhere:
+            records, profiles = (*before.records, *records), (*before.profiles, *profiles)
+        return Prior(records, profiles, self.samples, self.is_elsewhere)
 
     @property
     def name(self) -> str:
@@ -199,6 +240,7 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
         header = next((row for row in rows if row["row"] == "header"), {})
         goal, unit = read_header(header)
         space, rate = read_header_space(header), read_header_rate(header)
+        earlier, keys = read_known(rows), read_keys(header)
         told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
     except (InvalidGoalError, InvalidStateError) as error:
         msg = f"the journal {journal} can't be read: {error}"
@@ -209,7 +251,17 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
             told.tell(trial_id, report)
     records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
     space = _tried(records, profiles, journal) if space is None else space
-    return PastSweep(journal, goal, unit, space, rate, records=records, profiles=profiles)
+    return PastSweep(
+        journal,
+        goal,
+        unit,
+        space,
+        rate,
+        records=records,
+        profiles=profiles,
+        earlier=earlier,
+        keys=keys,
+    )
 
 
 def _own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
@@ -228,8 +280,7 @@ def _tried(
     cells = {record.allocation for record in records}
     cells |= {cell for record in profiles for cell in record.profile.cells}
     try:
-        pairs = {(cell.workers, cell.batch_size) for cell in cells}
-        return measured_space(pairs, workers_per_node(cells))
+        return space_of(cells)
     except (InvalidWorkloadError, ValueError) as error:
         msg = f"an earlier sweep must have trials on machines of one size: {error} @ {journal}"
         raise InvalidStateError(msg) from error

@@ -6,13 +6,16 @@ Every row has a `row` key that names its kind:
 |---|---|
 | header | version, unit, goal, [space, cells, learning_rate] |
 | renamed | trial_id, record |
-| asked | trial_id, workers, batch_size, nodes, recipe, proposal, [started, why] |
+| asked | trial_id, workers, batch_size, nodes, [node_type], recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes}], [started] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes, [node_type]}], [started] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
+| known | samples, is_elsewhere, records, profiles |
+
+[node_type] is the type of machine, which a search among several has alone.
 
 `resized` says that the trial goes on with other workers at the same global batch; `attempt` is
 its last start before. Older journals have none.
@@ -22,6 +25,10 @@ its last start before. Older journals have none.
 
 [more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
 [started, why]. `over` says that the search gives no further trial.
+
+`known`, behind the header, is what a sweep began with: the trials and profiles of an earlier one as
+its own state holds them, the samples of this sweep's data over those of the earlier one's, and
+whether that ran on other machines.
 
 `profile` asks for a profile, which is no training run and has no other rows than `profiled`, its
 result, or `ended` without one. [failed] are `reason` and `out_of_memory` of a cell that was not
@@ -42,18 +49,15 @@ ignores keys that it doesn't know.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict
 from typing import Any
 
-from raycosttune.core.constraint import read_bounds
 from raycosttune.core.goal import Goal
-from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import Observation, Report, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.space import Allocation
 from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
-from raycosttune.errors import InvalidStateError
 
 VERSION = 1
 ELAPSED = "elapsed_seconds"
@@ -64,23 +68,6 @@ READERS: Mapping[str, Callable[[Row], Observation]] = {
     "resized": read_resized,
     "ended": read_ended,
 }
-
-
-def header_row(
-    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
-) -> Row:
-    """Returns the row that opens a journal."""
-    return {
-        "row": "header",
-        "version": VERSION,
-        "unit": unit,
-        "goal": {
-            **asdict(replace(goal, constraints=())),
-            "constraints": [constraint.data() for constraint in goal.constraints],
-        },
-        "cells": None if space is None else asdict(space),
-        "learning_rate": None if rate is None else asdict(rate),
-    }
 
 
 def over_row(why: str) -> Row:
@@ -124,9 +111,7 @@ def asked_row(record: TrialRecord, why: str = "") -> Row:
     row = {
         "row": "asked",
         "trial_id": record.trial_id,
-        "workers": record.allocation.workers,
-        "batch_size": record.allocation.batch_size,
-        "nodes": record.allocation.nodes,
+        **record.allocation.data(),
         "recipe": dict(record.recipe),
         "proposal": record.proposal,
         "started": record.started,
@@ -142,7 +127,7 @@ def profile_row(record: ProfileRecord) -> Row:
         "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
-        "cells": [asdict(cell) for cell in record.profile.cells],
+        "cells": [cell.data() for cell in record.profile.cells],
     }
 
 
@@ -156,9 +141,9 @@ def profiled_row(
         profiled: What it showed.
         failed: The `reason` and `out_of_memory` of cells that were not timed.
     """
-    timed = [{**asdict(c), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
+    timed = [{**c.data(), "epoch_seconds": s} for c, s in profiled.epoch_seconds.items()]
     lost = failed or {cell: {"out_of_memory": True} for cell in profiled.out_of_memory}
-    untimed = [{**asdict(c), "epoch_seconds": None, **f} for c, f in lost.items()]
+    untimed = [{**c.data(), "epoch_seconds": None, **f} for c, f in lost.items()]
     return {
         "row": "profiled",
         "trial_id": trial_id,
@@ -221,55 +206,6 @@ def read_profiled(row: Mapping[str, Any]) -> Profiled:
 def failed_cells(row: Mapping[str, Any]) -> list[Row]:
     """Returns the cells of a `profiled` row that were not timed, with their reasons."""
     return [cell for cell in row["cells"] if cell.get("reason") is not None]
-
-
-def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
-    """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
-
-    Limits in other units are left out too: their metrics are not written.
-
-    Raises:
-        InvalidStateError: If it holds no goal.
-        InvalidGoalError: If a value of the goal breaks its rule.
-    """
-    goal, unit = row.get("goal"), row.get("unit")
-    if not isinstance(goal, Mapping) or "target" not in goal:
-        msg = f"a journal's header must hold a goal with a target, got {goal!r}"
-        raise InvalidStateError(msg)
-    known = {item.name for item in fields(Goal)}
-    kept = {key: value for key, value in goal.items() if key in known}
-    kept["constraints"] = read_bounds(kept.get("constraints"))
-    return Goal(**kept), unit if isinstance(unit, str) else None
-
-
-def read_header_space(row: Mapping[str, Any]) -> Space | None:
-    """Returns the space of a header, None where an older journal has none.
-
-    Raises:
-        InvalidStateError: If it can't be read.
-    """
-    data = row.get("cells")
-    try:
-        if data is None:
-            return None
-        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
-        return Space(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
-    except (TypeError, ValueError) as error:
-        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
-        raise InvalidStateError(msg) from error
-
-
-def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
-    """Returns how the learning rate follows the batch by a header; raises as its space does."""
-    data = row.get("learning_rate")
-    try:
-        if data is None:
-            return None
-        keys = (item.name for item in fields(LearningRate))
-        return LearningRate(**{key: data[key] for key in keys if key in data})
-    except (TypeError, ValueError) as error:
-        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
-        raise InvalidStateError(msg) from error
 
 
 def _profile(row: Mapping[str, Any]) -> ProfileRecord:

@@ -11,6 +11,7 @@ from raycosttune.simulate.policy import Policy
 from raycosttune.simulate.recorded import RecordedWorkload
 from raycosttune.simulate.run import simulate
 from raycosttune.simulate.trace import TraceWorkload, list_workloads
+from raycosttune.simulate.typed import TypedWorkload
 from raycosttune.simulate.workload import Curve, Workload
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "SimulatedTrial",
     "TraceWorkload",
     "Truth",
+    "TypedWorkload",
     "Workload",
     "bill",
     "list_workloads",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from zlib import crc32
 
 import numpy as np
 
@@ -63,7 +64,7 @@ class Noise:
         self, workload: Workload, cell: Allocation, *, seed: int, repetition: int
     ) -> Iterator[Evaluation]:
         """Yields what a run in a cell reports, until its curve ends."""
-        rng = np.random.default_rng([seed, cell.workers, cell.batch_size, repetition])
+        rng = np.random.default_rng([*_words(cell, seed, repetition)])
         curve = workload.curve(cell.batch_size)
         values = resampled(curve, rng) if self.curves else curve.values
         before, epoch_seconds = 0.0, workload.epoch_seconds(cell)
@@ -77,11 +78,17 @@ class Noise:
     def profile(self, cell: Allocation, *, seed: int, repetition: int) -> float:
         """Draws what the times of a profiled cell are multiplied with, 1 on average."""
         # The last word keeps profiles apart from the runs of the same number.
-        words = [seed, cell.workers, cell.batch_size, repetition, 1]
+        words = [*_words(cell, seed, repetition), 1]
         return self._factor(np.random.default_rng(words))
 
     def _factor(self, rng: np.random.Generator) -> float:
         return float(np.exp(self.time_sd * rng.standard_normal() - self.time_sd**2 / 2))
+
+
+def _words(cell: Allocation, seed: int, repetition: int) -> list[int]:
+    """Returns what tells the runs of one world apart."""
+    words = [seed, cell.workers, cell.batch_size, repetition]
+    return [*words, crc32(cell.node_type.encode())] if cell.node_type else words
 
 
 def resampled(curve: Curve, rng: np.random.Generator) -> tuple[float, ...]:

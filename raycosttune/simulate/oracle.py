@@ -92,7 +92,7 @@ class Truth:
 
     @cached_property
     def resize_cost(self) -> float:
-        """Cost of the best run that may change its workers once, at one batch.
+        """Cost of the best run that may change its workers once, at one batch on one type.
 
         Each part costs its own start and nothing is lost at the change. The epochs are split
         in percent, and where the deadline is met exactly. For a cost that is linear in the
@@ -101,10 +101,10 @@ class Truth:
         counts suffice, one of them up to the deadline. For any other cost it is the best of
         the splits tried.
         """
-        by_batch: dict[int, list[Allocation]] = defaultdict(list)
+        by_batch: dict[tuple[str, int], list[Allocation]] = defaultdict(list)
         for cell, seconds in self.seconds.items():
             if math.isfinite(seconds):
-                by_batch[cell.batch_size].append(cell)
+                by_batch[cell.node_type, cell.batch_size].append(cell)
         splits = (cost for cells in by_batch.values() for cost in self._split_costs(cells))
         return min([self.oracle_cost, *splits])
 

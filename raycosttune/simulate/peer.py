@@ -16,6 +16,7 @@ from raycosttune.core.decision import (
     Wait,
 )
 from raycosttune.core.goal import Goal
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import Ended, Observation, Report
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation, Space
@@ -135,7 +136,7 @@ class PeerPolicy:
         self._runs: dict[str, PeerTrial] = {}
         self._is_profiling = False
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """See Policy."""
         del free_workers
         if self._is_profiling or any(not run.is_over for run in self._runs.values()):

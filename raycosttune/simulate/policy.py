@@ -3,6 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from raycosttune.core.decision import Answer, Decision
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import Observation
 from raycosttune.core.profile import Profiled
 from raycosttune.core.space import Allocation
@@ -20,7 +21,7 @@ class HasAllocation(Protocol):
 class Policy(Protocol):
     """Decides what a sweep runs. `raycosttune.core.session.Session` is one."""
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Answers what a new trial shall do; a Profile only from a ProfilingPolicy."""
 
     def tell(self, trial_id: str, observation: Observation) -> object:

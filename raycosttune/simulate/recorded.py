@@ -14,9 +14,9 @@ from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
+from raycosttune.results.header import read_header
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import read_trials
-from raycosttune.results.rows import read_header
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve
 

@@ -5,11 +5,12 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import assert_never
 
 from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.decision import Finished, Resize, Run, Stop, StopCause, Wait
+from raycosttune.core.held import resized
+from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.observation import EndCause, Ended, Report, Resized
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
@@ -27,7 +28,7 @@ def simulate(
     workload: Workload,
     *,
     cost: CostMetric,
-    workers: int | None = None,
+    workers: Free = None,
     deadline_seconds: float | None = None,
     noise: Noise | None = None,
     seed: int = 0,
@@ -41,7 +42,8 @@ def simulate(
         start: Makes the policy, given the virtual clock in seconds.
         workload: What is trained.
         cost: What the sweep is charged in.
-        workers: Size of the cluster; by default one trial of the largest cell fits.
+        workers: Size of the cluster, by type of machine where there are several; by default
+            one trial of the largest cell fits, of each type.
         deadline_seconds: Limit of a run that counts as a delivered model.
         noise: How runs differ from the workload; not at all by default.
         seed: Number of the world: the same one gives every policy the same runs.
@@ -63,7 +65,7 @@ class _Simulation:
         self,
         workload: Workload,
         cost: CostMetric,
-        workers: int | None,
+        workers: Free,
         deadline_seconds: float | None,
         noise: Noise,
         seed: int,
@@ -72,8 +74,10 @@ class _Simulation:
         self._workload, self._cost, self._noise, self._seed = workload, cost, noise, seed
         self._deadline = deadline_seconds
         self._cells = frozenset(workload.space.cells)
-        most = max(cell.workers for cell in self._cells)
-        self._free = most if workers is None else workers
+        self._free: dict[str, float] = {}
+        for kind in workload.space.types:
+            most = max((c.workers for c in self._cells if c.node_type == kind.name), default=0)
+            self._free[kind.name] = most if workers is None else free_of(workers, kind.name)
         self._runs: Counter[Allocation] = Counter()
         self._profiles: Counter[Allocation] = Counter()
         self._events: list[tuple[float, int, Iterator[float]]] = []
@@ -104,7 +108,7 @@ class _Simulation:
                 self._outcome.why = f"{MOST_TRIALS} trials were started, the most a sweep may"
                 return
             trial_id = f"trial-{len(self._outcome.trials):04}"
-            match policy.ask(trial_id, free_workers=self._free):
+            match policy.ask(trial_id, free_workers=self._room):
                 case Run(allocation=cell):
                     self._go_on(self._run(policy, self._start(trial_id, cell)))
                 case Profile() as profile:
@@ -119,6 +123,11 @@ class _Simulation:
                 case unknown:
                     assert_never(unknown)
 
+    @property
+    def _room(self) -> Free:
+        """What is free, a number where there is but one type of machine."""
+        return dict(self._free) if self._workload.space.node_types else self._free[""]
+
     def _start(self, trial_id: str, held: Allocation, *timed: Allocation) -> SimulatedTrial:
         for cell in (held, *timed):
             if cell not in self._cells:
@@ -127,15 +136,16 @@ class _Simulation:
                     "Give the policy the workload's own space."
                 )
                 raise InvalidWorkloadError(msg)
-        if held.workers > self._free:
+        free = self._free[held.node_type]
+        if held.workers > free:
             msg = (
-                f"a trial must fit into the cluster, got {held} with {self._free} workers free. "
+                f"a trial must fit into the cluster, got {held} with {free} workers free. "
                 "Simulate a larger one, or give the policy a space with max_workers."
             )
             raise InvalidWorkloadError(msg)
         trial = SimulatedTrial(trial_id, held, self.now)
         self._outcome.trials.append(trial)
-        self._free -= held.workers
+        self._free[held.node_type] -= held.workers
         return trial
 
     def _run(self, policy: Policy, trial: SimulatedTrial) -> Iterator[float]:
@@ -171,17 +181,17 @@ class _Simulation:
 
     def _resize(self, trial: SimulatedTrial, workers: int) -> bool:
         """Changes a trial's workers unless they aren't free."""
-        before = trial.allocation
-        if workers - before.workers > self._free or workers == before.workers:
+        before, free = trial.allocation, self._free[trial.allocation.node_type]
+        if workers - before.workers > free or workers == before.workers:
             return False
-        after = replace(before, workers=workers, nodes=self._workload.space.nodes(workers))
+        after = resized(self._workload.space, before, workers)
         if after not in self._cells:
             msg = f"a trial must be resized to a cell of {self._workload.name}, got {after}"
             raise InvalidWorkloadError(msg)
         trial.paid += checked_cost(self._cost, before, trial.held_seconds)
         trial.allocation, trial.held_seconds = after, 0.0
         trial.resizes += 1
-        self._free += before.workers - workers
+        self._free[before.node_type] += before.workers - workers
         return True
 
     def _profile(self, policy: Policy, trial: SimulatedTrial, profile: Profile) -> Iterator[float]:
@@ -206,7 +216,7 @@ class _Simulation:
 
     def _end(self, policy: Policy, trial: SimulatedTrial, cause: EndCause) -> None:
         trial.cause = cause
-        self._free += trial.allocation.workers
+        self._free[trial.allocation.node_type] += trial.allocation.workers
         plan = policy.plan()
         chosen = plan.allocation if isinstance(plan, HasAllocation) else None
         self._outcome.moments.append(Moment(self._spent(), chosen, self._delivered))

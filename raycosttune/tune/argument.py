@@ -75,6 +75,7 @@ RULES: dict[str, Rule] = {
     ),
     "workers_key": KEY,
     "batch_key": KEY,
+    "node_type_key": KEY,
 }
 
 

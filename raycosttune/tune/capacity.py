@@ -123,11 +123,17 @@ def most_workers_per_node(nodes: Iterable[Resources], per_worker: Resources) -> 
     return max((node_capacity(node, per_worker) for node in nodes), default=0)
 
 
-def wait_for_workers(per_worker: Resources, workers: int, seconds: float) -> None:
-    """Waits until the cluster holds so many workers: after a restart its nodes come one by one."""
+def wait_for_workers(kinds: Sequence[Resources], workers: int, seconds: float) -> None:
+    """Waits until the cluster holds so many workers: after a restart its nodes come one by one.
+
+    Args:
+        kinds: What a worker needs, on each type of machine.
+        workers: How many, of all types together.
+        seconds: How long at most.
+    """
     deadline, is_told = time.monotonic() + seconds, False
     while (nodes := cluster_nodes()) is not None and time.monotonic() < deadline:
-        if (most := most_workers(nodes, per_worker)) >= workers:
+        if (most := sum(most_workers(nodes, needs) for needs in kinds)) >= workers:
             return
         if not is_told:
             logger.warning(

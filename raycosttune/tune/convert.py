@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from ray.tune.search.sample import Domain
 from raycosttune.core.observation import Recipe
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidSpaceError
-from raycosttune.tune.grid import read_grid
+from raycosttune.results.keys import nested
+from raycosttune.tune.grid import read_grid, read_types
+from raycosttune.tune.resources import TYPE_KEY
 
 Config = dict[str, Any]
 Path = tuple[str, ...]
@@ -30,6 +33,8 @@ class ParamSpace:
         workers_key: Joined path of the worker count.
         batch_key: Joined path of the batch.
         constants: The param_space without its domains.
+        types: Types of machine to choose from, empty where none are searched.
+        type_key: Joined path of the type of machine.
     """
 
     workers: tuple[int, ...]
@@ -39,12 +44,15 @@ class ParamSpace:
     workers_key: str
     batch_key: str
     constants: Config
+    types: tuple[str, ...] = ()
+    type_key: str = TYPE_KEY
 
     def is_same_search(self, other: "ParamSpace") -> bool:
         """Tells whether two spaces search the same keys over the same grids."""
-        return (self.workers, self.batches, self.paths) == (
+        return (self.workers, self.batches, self.types, self.paths) == (
             other.workers,
             other.batches,
+            other.types,
             other.paths,
         )
 
@@ -52,41 +60,41 @@ class ParamSpace:
         """Tells whether a trial of that cell and recipe can be of this space."""
         batches = (cell.batch_size, cell.batch_size / cell.workers)
         is_cell = cell.workers in self.workers and any(batch in self.batches for batch in batches)
-        return is_cell and set(recipe) == set(self.domains)
+        is_type = cell.node_type in (self.types or ("",))
+        return is_cell and is_type and set(recipe) == set(self.domains)
 
-    def config(self, workers: int, batch: int, recipe: Mapping[str, object]) -> Config:
+    def config(
+        self, workers: int, batch: int, recipe: Mapping[str, object], node_type: str = ""
+    ) -> Config:
         """Returns the searched values as a nested config of builtin numbers.
 
         Args:
             workers: The worker count.
             batch: The batch as the user reads it.
             recipe: The other values by joined path; what the space lacks is left out.
+            node_type: The type of machine, "" where none is searched.
         """
         flat = {**recipe, self.workers_key: workers, self.batch_key: batch}
-        nested: Config = {}
-        for key, value in flat.items():
-            if key not in self.paths:
-                continue
-            *parents, name = self.paths[key]
-            inner = nested
-            for parent in parents:
-                inner = inner.setdefault(parent, {})
-            inner[name] = builtin(value)
-        return nested
+        if self.types:
+            flat[self.type_key] = node_type
+        return nested({key: builtin(value) for key, value in flat.items()}, self.paths)
 
 
-def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str) -> ParamSpace:
+def read_param_space(
+    space: Mapping[str, Any], workers_key: str, batch_key: str, type_key: str = TYPE_KEY
+) -> ParamSpace:
     """Takes a param_space apart and refuses what can't be searched.
 
     Args:
         space: Tune's param_space, possibly nested.
         workers_key: Where the worker count lies, nested with "/".
         batch_key: Where the batch lies, nested with "/".
+        type_key: Where the type of machine lies, if it is searched: there as a choice of texts.
 
     Raises:
         InvalidSpaceError: If a key is missing or its domain is not a finite grid of whole
-            numbers; at a `grid_search`, a domain inside a list or below a key that is no text,
-            or two keys of the same joined path.
+            numbers, or that of the type none of texts; at a `grid_search`, a domain inside a list
+            or below a key that is no text, or two keys of the same joined path.
     """
     leaves: dict[str, tuple[Path, Any]] = {}
     for path, leaf in _leaves(space):
@@ -102,30 +110,38 @@ def read_param_space(space: Mapping[str, Any], workers_key: str, batch_key: str)
                 f'"{key}": tune.choice([...]), or name another key by workers_key or batch_key.'
             )
             raise InvalidSpaceError(msg)
-    if workers_key == batch_key:
-        msg = f'workers_key and batch_key must differ, got "{batch_key}" for both'
-        raise InvalidSpaceError(msg)
+    names = {"workers_key": workers_key, "batch_key": batch_key, "type_key": type_key}
+    for (one, key), (other, same) in combinations(names.items(), 2):
+        if key == same:
+            msg = f'{one} and {other} must differ, got "{key}" for both'
+            raise InvalidSpaceError(msg)
     grids = {key: read_grid(key, leaves[key][1]) for key in (workers_key, batch_key)}
+    found = leaves.get(type_key)
+    types = read_types(type_key, found[1]) if found and isinstance(found[1], Domain) else ()
+    searched = (*grids, type_key) if types else tuple(grids)
     domains = {
         key: leaf
         for key, (_, leaf) in leaves.items()
-        if isinstance(leaf, Domain) and key not in grids
+        if isinstance(leaf, Domain) and key not in searched
     }
-    for key in (*grids, *domains):
+    for key in (*searched, *domains):
         _check_keys(key, leaves[key][0])
     return ParamSpace(
         workers=grids[workers_key],
         batches=grids[batch_key],
         domains=domains,
-        paths={key: leaves[key][0] for key in (*grids, *domains)},
+        paths={key: leaves[key][0] for key in (*searched, *domains)},
         workers_key=workers_key,
         batch_key=batch_key,
         constants=_without_domains(space),
+        types=types,
+        type_key=type_key,
     )
 
 
-def missing_space(workers_key: str, batch_key: str) -> InvalidSpaceError:
+def missing_space(workers_key: str, batch_key: str, type_key: str) -> InvalidSpaceError:
     """Returns the error of a search that no space has reached."""
+    del type_key  # a type of machine may be left out
     msg = (
         "a search space must arrive before the first trial, got none. Give "
         f'"{workers_key}" and "{batch_key}" as tune.choice([...]) in config or param_space, or '

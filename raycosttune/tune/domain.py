@@ -6,10 +6,11 @@ from typing import Any
 from ray import tune
 from ray.tune.search.sample import Categorical, Domain, Float, Integer, LogUniform, Quantized
 
-from raycosttune.core.value import checked, read_count, read_text
+from raycosttune.core.value import checked, read_count, read_name, read_text
 from raycosttune.errors import InvalidStateError
 from raycosttune.tune.convert import ParamSpace, builtin
 from raycosttune.tune.distribution import read_distributions
+from raycosttune.tune.resources import TYPE_KEY
 
 Maker = Callable[..., Domain]
 _MAKERS: dict[tuple[str, bool], tuple[Maker, Maker]] = {
@@ -65,6 +66,7 @@ def space_state(space: ParamSpace) -> dict[str, Any]:
         "paths": {key: list(path) for key, path in space.paths.items()},
         "workers_key": space.workers_key,
         "batch_key": space.batch_key,
+        **({"types": list(space.types), "type_key": space.type_key} if space.types else {}),
     }
 
 
@@ -83,6 +85,8 @@ def read_space(state: Mapping[str, Any]) -> ParamSpace:
             workers_key=checked(state, "workers_key", read_text),
             batch_key=checked(state, "batch_key", read_text),
             constants={},
+            types=_names(state.get("types", [])),
+            type_key=checked({"type_key": TYPE_KEY, **state}, "type_key", read_text),
         )
         read_distributions(space.domains)
     except InvalidStateError:
@@ -90,7 +94,8 @@ def read_space(state: Mapping[str, Any]) -> ParamSpace:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         msg = f"a saved search space can't be read: {error!r} in {state!r}"
         raise InvalidStateError(msg) from error
-    if missing := {space.workers_key, space.batch_key, *space.domains} - set(space.paths):
+    keys = {space.workers_key, space.batch_key, *space.domains}
+    if missing := (keys | {space.type_key} if space.types else keys) - set(space.paths):
         msg = f"a saved search space must have a path to every key, got none to {sorted(missing)}"
         raise InvalidStateError(msg)
     return space
@@ -103,6 +108,13 @@ def _counts(values: object) -> tuple[int, ...]:
         msg = f"a saved grid must be a list of whole numbers of at least 1, got {values!r}"
         raise InvalidStateError(msg)
     return known
+
+
+def _names(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(map(read_name, values)):
+        msg = f"saved types of machine must be a list of texts, got {values!r}"
+        raise InvalidStateError(msg)
+    return tuple(values)
 
 
 def _path(keys: object) -> tuple[str, ...]:

@@ -37,16 +37,17 @@ def check_function(name: str, function: object, *, may_take_none: bool = False) 
     raise InvalidTrainableError(msg)
 
 
-def check_key(workers_key: object) -> None:
+def check_key(name: str, key: object) -> None:
     """Refuses a key that names nothing.
 
     Raises:
         InvalidTrainableError: If it is no text, or an empty one.
     """
-    if read_name(workers_key) is None:
+    if read_name(key) is None:
+        what = "worker count" if name == "workers_key" else "type of machine"
         msg = (
-            f"workers_key must be a text that isn't empty, got {workers_key!r}. "
-            'Name the worker count of the config, nested with "/".'
+            f"{name} must be a text that isn't empty, got {key!r}. "
+            f'Name the {what} of the config, nested with "/".'
         )
         raise InvalidTrainableError(msg)
 

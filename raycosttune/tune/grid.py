@@ -7,7 +7,7 @@ from typing import NoReturn
 import numpy as np
 from ray.tune.search.sample import Categorical, Domain, Integer, LogUniform, Quantized
 
-from raycosttune.core.value import MOST_COUNT, read_count, read_real
+from raycosttune.core.value import MOST_COUNT, read_count, read_name, read_real
 from raycosttune.errors import InvalidSpaceError
 
 MOST_VALUES = 64
@@ -38,6 +38,24 @@ def read_grid(key: str, domain: object) -> tuple[int, ...]:
     if isinstance(domain, Domain):
         _refuse(key, "have finitely many values", type(domain).__name__)
     return _counts(key, [domain])
+
+
+def read_types(key: str, domain: object) -> tuple[str, ...]:
+    """Lists the types of machine of a choice, in its order, each once.
+
+    Raises:
+        InvalidSpaceError: If the domain is no choice of texts that aren't empty.
+    """
+    values = domain.categories if isinstance(domain, Categorical) else [domain]
+    wrong = [value for value in values if read_name(value) is None]
+    if wrong or not values:
+        msg = (
+            f'"{key}" must be a choice of types of machine, texts that aren\'t empty, got '
+            f'{wrong[0] if wrong else "none"!r}. Write tune.choice(["v100", "a100"]), or rename '
+            "the key where it means something else, or node_type_key."
+        )
+        raise InvalidSpaceError(msg)
+    return tuple(dict.fromkeys(map(str, values)))
 
 
 def _bounds(key: str, domain: Integer) -> tuple[int, int, int, bool]:

@@ -10,7 +10,9 @@ from raycosttune.core.observation import EndCause, Ended, Observation, Report, T
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal, kept_aside, read_journal
+from raycosttune.results.known import known_row
 from raycosttune.results.replay import (
     merge_rows,
     read_names,
@@ -23,7 +25,6 @@ from raycosttune.results.rows import (
     Row,
     asked_row,
     failed_cells,
-    header_row,
     observation_row,
     over_row,
     profile_row,
@@ -200,6 +201,8 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
 def _everything(session: Session, about: Row) -> Iterator[Row]:
     header = header_row(session.goal, session.cost.unit, session.space, session.learning_rate)
     yield {**header, **about}
+    if session.prior is not None:
+        yield known_row(session.prior)
     for profile in session.profiles.values():
         yield profile_row(profile)
         if profile.shown is not None:

@@ -1,15 +1,18 @@
 """Trials that go on with other workers."""
 
 import logging
+from collections import Counter
 from typing import Any
 
 from ray.tune.experiment import Trial
 
 from raycosttune.core.decision import Resize
-from raycosttune.core.figure import counted
+from raycosttune.core.figure import counted, of_type
 from raycosttune.core.going import fewer_workers
 from raycosttune.core.held import present
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.profile import ProfileRecord
+from raycosttune.core.space import Allocation
 from raycosttune.tune.resources import DriverResources, WorkerResources, workers_in
 from raycosttune.tune.sweep import Sweep
 
@@ -21,20 +24,33 @@ def can_move(trial: Trial) -> bool:
     return isinstance(trial.placement_group_factory, (DriverResources, WorkerResources))
 
 
-def workers_of(trial: Trial, sweep: Sweep) -> int:
-    """Returns the workers that a trial holds or waits for, 0 where it isn't ours."""
-    known = sweep.known(trial.trial_id)
+def cell_of(known: TrialRecord | ProfileRecord, sweep: Sweep) -> Allocation:
+    """Returns what a trial or profile holds or waits for."""
     if isinstance(known, TrialRecord):
-        return present(known, sweep.session.space).workers
-    return 0 if known is None else known.profile.held.workers
+        return present(known, sweep.session.space)
+    return known.profile.held
+
+
+def workers_of(trial: Trial, sweep: Sweep) -> Counter[str]:
+    """Returns the workers that a trial holds or waits for by type, none where it isn't ours."""
+    known = sweep.known(trial.trial_id)
+    if known is None:
+        return Counter()
+    held = cell_of(known, sweep)
+    return Counter({held.node_type: held.workers})
 
 
 def fit(trial: Trial, sweep: Sweep) -> None:
     """Lets a trial that the cluster is too small for go on with fewer workers, or ends it."""
-    most, known = sweep.session.space.max_workers, sweep.known(trial.trial_id)
-    if most is None or known is None or not known.is_live or workers_of(trial, sweep) <= most:
+    known = sweep.known(trial.trial_id)
+    if known is None or not known.is_live:
         return
-    why = f"the cluster holds at most {counted(most, 'worker')}"
+    held, space = cell_of(known, sweep), sweep.session.space
+    is_offered = any(kind.name == held.node_type for kind in space.types)
+    most = space.type(held.node_type).max_workers if is_offered else 0
+    if most is None or held.workers <= most:
+        return
+    why = f"the cluster holds at most {counted(most, 'worker')}{of_type(held.node_type)}"
     fewer = None
     if isinstance(known, TrialRecord) and sweep.session.can_resize and can_move(trial):
         fewer = fewer_workers(known, sweep.session.space)
@@ -60,6 +76,5 @@ def move(trial: Trial, sweep: Sweep) -> bool:
     trial.set_config(config)
     factory: Any = trial.placement_group_factory
     if isinstance(factory, WorkerResources):
-        key, resources = factory.workers_key, factory.resources_per_worker
-        trial.update_resources(WorkerResources(workers_in(config, key), resources, key))
+        trial.update_resources(factory.moved(workers_in(config, factory.workers_key)))
     return True

@@ -8,9 +8,10 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidStateError, RayCostTuneError
+from raycosttune.results.header import read_header
 from raycosttune.results.journal import read_journal
 from raycosttune.results.replay import merge_rows, read_names
-from raycosttune.results.rows import Row, read_header, read_profiled
+from raycosttune.results.rows import Row, read_profiled
 from raycosttune.train.keys import FOLDER
 from raycosttune.tune.convert import Config, ParamSpace
 from raycosttune.tune.domain import read_space

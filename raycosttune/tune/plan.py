@@ -39,6 +39,7 @@ def plan_of(sweep: Sweep, *, has_constants: bool) -> TunePlan | NoPlan:
 
 def config_of(sweep: Sweep, run: Run, *, has_constants: bool) -> Config:
     """Returns the config of a run, with the constants where the search holds them."""
-    params, batch = sweep.params, sweep.session.space.user_batch(run.allocation)
-    searched = params.config(run.allocation.workers, batch, run.recipe)
+    params, cell = sweep.params, run.allocation
+    batch = sweep.session.space.user_batch(cell)
+    searched = params.config(cell.workers, batch, run.recipe, cell.node_type)
     return merged(params.constants, searched) if has_constants else searched

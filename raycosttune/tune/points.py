@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.distributions import FloatDistribution, IntDistribution
 
-from raycosttune.core.figure import counted
+from raycosttune.core.figure import counted, of_type
 from raycosttune.core.space import Space
 from raycosttune.core.value import read_count, read_real
 from raycosttune.core.wish import Wish
@@ -49,15 +49,20 @@ def check_cells(wishes: Sequence[Wish], space: Space) -> None:
     for k, wish in enumerate(wishes):
         if any(wish.allows(cell, space) for cell in space.cells):
             continue
-        whole = replace(space, max_workers=None)
-        cell = f"{wish.workers or 'any'} workers at batch {wish.batch or 'any'}"
+        types = tuple(replace(kind, max_workers=None) for kind in space.node_types)
+        whole = replace(space, max_workers=None, node_types=types)
+        kind = of_type(wish.node_type or "")
+        cell = f"{wish.workers or 'any'} workers{kind} at batch {wish.batch or 'any'}"
         if not any(wish.allows(one, whole) for one in whole.cells):
             msg = (
                 f"{NAME}[{k}] must be a legal cell, got {cell}: its batch can't be split so. "
                 "Mend the point, or pass divisible=False or other bounds of a worker's share."
             )
             raise InvalidSpaceError(msg)
-        most = counted(space.max_workers or 0, "worker")
+        most = ", ".join(
+            f"{counted(kind.max_workers or 0, 'worker')}{of_type(kind.name)}"
+            for kind in space.types
+        )
         logger.warning(
             "%s[%d], %s, is left out: the cluster holds at most %s.", NAME, k, cell, most
         )
@@ -77,12 +82,16 @@ def _read(
     for key, grid in ((params.workers_key, params.workers), (params.batch_key, params.batches)):
         if key in given and read_count(given[key]) not in grid:
             raise _refused(k, key, given[key], f"the space offers {list(grid)}")
+    node_type = given.pop(params.type_key, None) if params.types else None
+    if node_type is not None and node_type not in params.types:
+        found = f"the space offers {list(params.types)}"
+        raise _refused(k, params.type_key, node_type, found)
     workers, batch = (given.pop(key, None) for key in (params.workers_key, params.batch_key))
     for key, value in given.items():
         if key not in distributions:
             raise _refused(k, key, value, f"the space searches {sorted(params.paths)}")
         _check_drawn(k, key, value, distributions[key])
-    return Wish(workers, batch, given)
+    return Wish(workers, batch, given, node_type)
 
 
 def _check_drawn(k: int, key: str, value: object, drawn: Distribution) -> None:

@@ -3,7 +3,6 @@
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from raycosttune.core.choice import choose_recipe
@@ -63,8 +62,9 @@ def profile_config(
     runs = {}
     for cell in profile.cells:
         own = learning_rate.apply(recipe, cell.batch_size) if learning_rate else recipe
-        runs[cell] = params.config(cell.workers, space.user_batch(cell), own)
-    cells = [{**asdict(cell), "config": config} for cell, config in runs.items()]
+        batch = space.user_batch(cell)
+        runs[cell] = params.config(cell.workers, batch, own, cell.node_type)
+    cells = [{**cell.data(), "config": config} for cell, config in runs.items()]
     return {**runs[profile.held], PROFILE: {"steps": profile.steps, "cells": cells}}
 
 
@@ -129,9 +129,7 @@ def result_row(trial_id: str, config: Config, told: object) -> Row:
 
     result = read_profile(told)
     asked = {
-        (cell["workers"], cell["batch_size"]): Allocation(
-            cell["workers"], cell["batch_size"], cell["nodes"]
-        )
+        (cell["workers"], cell["batch_size"]): Allocation.read(cell)
         for cell in config[PROFILE]["cells"]
     }
     timed, failed = {}, {}

@@ -61,11 +61,13 @@ def record_in(
             _value(config, params.paths[key])
             for key in (params.workers_key, params.batch_key, *params.domains)
         )
+        node_type = _value(config, params.paths[params.type_key]) if params.types else ""
     except (KeyError, TypeError):
         return None
     space, recipe = session.space, dict(zip(params.domains, given, strict=True))
     for cell in space.cells:
-        if (cell.workers, space.user_batch(cell)) == (workers, batch):
+        found = cell.workers, space.user_batch(cell), cell.node_type
+        if found == (workers, batch, node_type):
             rate = session.learning_rate
             proposed = recipe if rate is None else rate.undo(recipe, cell.batch_size)
             return TrialRecord(trial_id, cell, proposed, len(session.records))

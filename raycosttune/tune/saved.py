@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from raycosttune.core.goal import Goal
+from raycosttune.core.space import Space
 from raycosttune.core.state import VERSION, check_version
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidStateError
@@ -73,7 +74,7 @@ def write_saved(path: Path, goal: Goal, params: ParamSpace | None, sweep: Sweep 
             "space": None if params is None else space_state(params),
             "session": None if sweep is None else sweep.session.state(),
             "aliases": {} if sweep is None else sweep.aliases,
-            "workers": None if sweep is None else sweep.session.space.max_workers,
+            "workers": None if sweep is None else _most(sweep.session.space),
         }
         text = json.dumps(state, default=str)
         with scratch.open("w", encoding="utf-8") as file:
@@ -155,6 +156,12 @@ def say_damaged(path: Path, error: Exception) -> None:
         error,
         kept_aside(path),
     )
+
+
+def _most(space: Space) -> int | None:
+    """Returns the workers that the cluster held, of all types of machine."""
+    most = [kind.max_workers for kind in space.types if kind.max_workers is not None]
+    return sum(most) if most else None
 
 
 def _check(state: dict[str, Any]) -> None:

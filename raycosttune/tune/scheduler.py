@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,8 @@ class CostAwareScheduler(TrialScheduler):
 
         Raises:
             InvalidTrainableError: If the sweep's search is not a CostAwareSearch, or the
-                trainable reads the worker count from another key or can't be profiled.
+                trainable reads the worker count from another key, can't be profiled, or nobody
+                says what the workers of a type of machine need.
         """
         search = _search(tune_controller)
         search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
@@ -69,7 +71,9 @@ class CostAwareScheduler(TrialScheduler):
         if PROFILE in trial.config and not isinstance(factory, DriverResources):
             raise _no_profiles()
         if isinstance(factory, (DriverResources, WorkerResources)):
-            search.adopt_resources(factory.resources_per_worker, factory.workers_key)
+            search.adopt_resources(factory, trial.config)
+        else:
+            search.check_placement()
         sweep, experiment = search.sweep, local_folder(trial.storage)
         sweep.add(trial.trial_id, trial.config, experiment)
         if sweep.is_restored and sweep.known(trial.trial_id) is None:
@@ -130,12 +134,16 @@ class CostAwareScheduler(TrialScheduler):
         _stop_late(tune_controller, sweep)
         live = list(tune_controller.get_live_trials())
         live = [trial for trial in live if trial.status != Trial.TERMINATED]
-        held = sum(workers_of(trial, sweep) for trial in live if trial.status == Trial.RUNNING)
-        most = sweep.session.space.max_workers or math.inf
+        held = Counter[str]()
+        for trial in live:
+            if trial.status == Trial.RUNNING:
+                held += workers_of(trial, sweep)
+        most = {kind.name: kind.max_workers or math.inf for kind in sweep.session.space.types}
         for trial in live:
             if trial.status not in (Trial.PENDING, Trial.PAUSED):
                 continue
-            if held and held + workers_of(trial, sweep) > most:
+            asked = held + workers_of(trial, sweep)
+            if held and any(count > most.get(kind, 0) for kind, count in asked.items()):
                 sweep.note_waiting(trial.trial_id)
             known = sweep.known(trial.trial_id)
             if known is None:

@@ -17,7 +17,18 @@ from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
 from raycosttune.tune.convert import check_same_search, read_param_space
 from raycosttune.tune.past import Past
-from raycosttune.tune.resources import WORKERS_KEY, check_workers_key, read_resources
+from raycosttune.tune.resources import (
+    TYPE_KEY,
+    WORKERS_KEY,
+    ByType,
+    DriverResources,
+    WorkerResources,
+    check_types,
+    check_workers_key,
+    read_by_type,
+    read_resources,
+    type_in,
+)
 from raycosttune.tune.saved import Saved, first_readable, saved_states, write_saved
 from raycosttune.tune.setup import (
     Setup,
@@ -44,6 +55,9 @@ class CostAwareSearch(Teller, Searcher):
         cost: What a run costs; node-hours by default.
         workers_key: Key of the worker count in the search space, nested with "/".
         batch_key: Key of the batch in the search space, nested with "/".
+        node_type_key: Key of the type of machine in the search space, nested with "/". Where it
+            holds a choice of texts there, the type is chosen with workers and batch; what is
+            not there is not searched.
         batch: Whether the batch is the sum over workers ("global") or each worker's own.
         workers_per_node: Workers that fill one machine; read from the cluster by default.
         divisible: Whether a batch must split evenly over the workers.
@@ -51,6 +65,7 @@ class CostAwareSearch(Teller, Searcher):
         max_local_batch: Largest share of a worker.
         resources_per_worker: What each worker needs beside or instead of one CPU; the
             trainables of this package bring their own.
+        resources_by_type: What a worker needs beside that on each type of machine, likewise.
         learning_rate: How the learning rate follows the batch.
         sampler: Makes an Optuna sampler from a seed; it must be picklable.
         max_concurrent: Most trials that run at once.
@@ -75,12 +90,14 @@ class CostAwareSearch(Teller, Searcher):
         cost: CostMetric | None = None,
         workers_key: str = WORKERS_KEY,
         batch_key: str = "batch_size",
+        node_type_key: str = TYPE_KEY,
         batch: Literal["global", "local"] = "global",
         workers_per_node: int | None = None,
         divisible: bool = True,
         min_local_batch: int = 1,
         max_local_batch: int | None = None,
         resources_per_worker: Mapping[str, float] | None = None,
+        resources_by_type: ByType | None = None,
         learning_rate: LearningRate | None = None,
         sampler: SamplerFactory | None = None,
         max_concurrent: int | None = None,
@@ -92,6 +109,7 @@ class CostAwareSearch(Teller, Searcher):
         known: PastSweep | None = None,
     ) -> None:
         super().__init__()
+        by_type = read_by_type(resources_by_type)
         self._setup = Setup(
             cost=cost,
             batch=batch,
@@ -99,7 +117,8 @@ class CostAwareSearch(Teller, Searcher):
             divisible=divisible,
             min_local_batch=min_local_batch,
             max_local_batch=max_local_batch,
-            resources_per_worker=read_resources(resources_per_worker),
+            resources_per_worker=read_resources(resources_per_worker, by_type=by_type),
+            resources_by_type=by_type,
             learning_rate=learning_rate,
             sampler=sampler,
             max_concurrent=max_concurrent,
@@ -109,12 +128,11 @@ class CostAwareSearch(Teller, Searcher):
             points=() if points_to_evaluate is None else points_to_evaluate,
             known=known,
         )
-        check_arguments(
-            goal, self._setup, space=space, workers_key=workers_key, batch_key=batch_key
-        )
+        keys = {"workers_key": workers_key, "batch_key": batch_key, "node_type_key": node_type_key}
+        check_arguments(goal, self._setup, space=space, **keys)
         self.goal = goal
         self._metric, self._mode = goal.metric, goal.mode
-        self._keys = (workers_key, batch_key)
+        self._keys = (workers_key, batch_key, node_type_key)
         self._owns_space = space is not None
         self._params = None if space is None else read_param_space(space, *self._keys)
         self._sweep: Sweep | None = None
@@ -165,7 +183,7 @@ class CostAwareSearch(Teller, Searcher):
         """
         if (lost := self.sweep.lost_trial()) is not None:
             return self._start(trial_id, lost)
-        match self._admission.ask(self.session, trial_id, self._setup.resources_per_worker):
+        match self._admission.ask(self.session, trial_id, self._setup.needs_of):
             case Run() | Profile():
                 return self._start(trial_id, trial_id)
             case Finished() as end:
@@ -216,14 +234,36 @@ class CostAwareSearch(Teller, Searcher):
         if self._params is None:
             self.set_search_properties(metric, mode, config)
 
-    def adopt_resources(self, resources_per_worker: Mapping[str, float], workers_key: str) -> None:
-        """Takes over what the trainable's workers need, and ends trials that can't fit."""
-        check_workers_key(workers_key, self._keys[0])
-        if dict(resources_per_worker) == dict(self._setup.resources_per_worker):
+    def adopt_resources(
+        self, factory: DriverResources | WorkerResources, config: Mapping[str, Any]
+    ) -> None:
+        """Takes over what the trainable's workers need, and ends trials that can't fit.
+
+        Args:
+            factory: What the trainable asks Tune for.
+            config: The config of a trial, which may hold the one type of machine of all.
+        """
+        check_workers_key(factory.workers_key, self._keys[0])
+        needs, by_type = factory.resources_per_worker, factory.resources_by_type
+        keys = factory.node_type_key, self._keys[2]
+        check_types(self.params.types, by_type, keys)
+        if by_type and not self.params.types:
+            fixed = type_in(config, factory.node_type_key, by_type)
+            needs, by_type = {**needs, **by_type[fixed]}, {}
+        if (needs, by_type) == (self._setup.resources_per_worker, self._setup.resources_by_type):
             return
-        self._setup = with_resources(self._setup, resources_per_worker)
+        self._setup = with_resources(self._setup, needs, by_type)
         self._admission = self._admission.renewed()
         self.sweep.move_to(self._setup.session(self.goal, self.params))
+
+    def check_placement(self) -> None:
+        """Refuses types of machine with a trainable that doesn't place workers by itself.
+
+        Raises:
+            InvalidTrainableError: If the search doesn't know what a type needs.
+        """
+        key = self._keys[2]
+        check_types(self.params.types, self._setup.resources_by_type, (key, key))
 
     def _start(self, trial_id: str, record_id: str) -> dict[str, Any]:
         answer = self.session.ask(record_id)

@@ -1,6 +1,5 @@
 """Everything a search is told before its first trial, checked, made into a session."""
 
-import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -12,9 +11,9 @@ from ray.tune.search.sample import Categorical
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Run
-from raycosttune.core.figure import counted
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.node_type import NodeType
 from raycosttune.core.profile import Profile
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.session import Session
@@ -23,20 +22,16 @@ from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
-from raycosttune.tune.capacity import (
-    cluster_nodes,
-    most_workers,
-    most_workers_per_node,
-    wait_for_workers,
-)
+from raycosttune.tune.capacity import cluster_nodes, wait_for_workers
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
+from raycosttune.tune.fitted import Kind, fitted
 from raycosttune.tune.plan import config_of
 from raycosttune.tune.points import check_cells, read_points
 from raycosttune.tune.profile import profile_config, profile_recipe
+from raycosttune.tune.resources import ByType
 from raycosttune.tune.sweep import Sweep
 
-logger = logging.getLogger(__name__)
 WAIT_SECONDS = 60.0
 
 
@@ -64,6 +59,7 @@ class Setup:
     points: Sequence[Mapping[str, Any]] = ()
     known: PastSweep | None = None
     resources_per_worker: Mapping[str, float] = field(default_factory=lambda: {"CPU": 1.0})
+    resources_by_type: ByType = field(default_factory=dict)
     awaited: int = 0
 
     def session(self, goal: Goal, params: ParamSpace) -> Session:
@@ -117,38 +113,22 @@ class Setup:
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
         )
+        kinds = tuple(Kind(name, self.needs_of(name)) for name in params.types)
+        if kinds:
+            space = replace(space, node_types=tuple(NodeType(kind.name) for kind in kinds))
+            if not self.resources_by_type:
+                return space  # the trainable will tell what a type needs
+        kinds = kinds or (Kind("", self.resources_per_worker),)
         if self.awaited:
-            wait_for_workers(self.resources_per_worker, self.awaited, WAIT_SECONDS)
+            wait_for_workers([kind.needs for kind in kinds], self.awaited, WAIT_SECONDS)
         nodes = cluster_nodes()
         if nodes is None:
             return space
-        most = most_workers(nodes, self.resources_per_worker)
-        if most < min(cell.workers for cell in space.cells) and self.awaited:
-            logger.error(
-                "the cluster holds %s, too few for any trial of the sweep: all of them wait.",
-                counted(most, "worker"),
-            )
-            return space  # a raise in a restore makes Tune start over in silence
-        if most == 0:
-            msg = (
-                "resources_per_worker must fit on a node of the cluster, got "
-                f"{dict(self.resources_per_worker)}; the nodes have {nodes}. "
-                "Ask for less a worker, or start a larger node."
-            )
-            raise InvalidSpaceError(msg)
-        per_node = self.workers_per_node
-        if per_node is None and len(nodes) > 1:
-            per_node = most_workers_per_node(nodes, self.resources_per_worker)
-        limited = replace(space, max_workers=most, workers_per_node=per_node)
-        dropped = sorted({c.workers for c in space.cells} - {c.workers for c in limited.cells})
-        if dropped:
-            logger.warning(
-                "the worker counts %s are left out: the cluster holds at most %s of %s.",
-                dropped,
-                counted(most, "worker"),
-                dict(self.resources_per_worker),
-            )
-        return limited
+        return fitted(space, nodes, kinds, self.workers_per_node, is_restored=bool(self.awaited))
+
+    def needs_of(self, node_type: str) -> dict[str, float]:
+        """Returns what a worker needs on a type of machine."""
+        return {**self.resources_per_worker, **self.resources_by_type.get(node_type, {})}
 
     def _proposer(self, distributions: Mapping[str, Distribution]) -> Proposer | None:
         if not distributions:
@@ -170,9 +150,12 @@ def _check_rate(key: str, params: ParamSpace) -> None:
         raise InvalidSpaceError(msg)
 
 
-def with_resources(setup: Setup, resources_per_worker: Mapping[str, float]) -> Setup:
+def with_resources(
+    setup: Setup, resources_per_worker: Mapping[str, float], resources_by_type: ByType
+) -> Setup:
     """Returns a setup for workers that need something else."""
-    return replace(setup, resources_per_worker=dict(resources_per_worker))
+    needs, by_type = dict(resources_per_worker), dict(resources_by_type)
+    return replace(setup, resources_per_worker=needs, resources_by_type=by_type)
 
 
 def waiting_for(setup: Setup, workers: int) -> Setup:

@@ -9,6 +9,7 @@ from typing import Any
 
 from raycosttune.core.decision import Continue, Decision, Finished, Resize, Stop
 from raycosttune.core.held import present
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
@@ -165,7 +166,7 @@ class Sweep:
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
     def decide(
-        self, trial_id: str, *, free_workers: int | None = None, can_resize: bool = False
+        self, trial_id: str, *, free_workers: Free = None, can_resize: bool = False
     ) -> Decision:
         """Decides whether a trial runs on; one that isn't ours does. See Session.decide."""
         record = self.record(trial_id)
@@ -194,7 +195,7 @@ class Sweep:
             return None
         cell = present(record, self.session.space)
         batch = self.session.space.user_batch(cell)
-        changed = merged(config, self.params.config(cell.workers, batch, {}))
+        changed = merged(config, self.params.config(cell.workers, batch, {}, cell.node_type))
         return None if changed == config else changed
 
     def overdue(self) -> dict[str, Stop]:

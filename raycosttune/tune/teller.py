@@ -6,6 +6,7 @@ import ray.tune
 
 from raycosttune.core.estimate import Estimate
 from raycosttune.core.goal import Goal
+from raycosttune.core.node_type import Free
 from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.session import Session
@@ -31,7 +32,7 @@ class Teller:
     past: Past | None
     _admission: Admission
     _setup: Setup
-    _keys: tuple[str, str]
+    _keys: tuple[str, str, str]
     _is_restored: bool
     _params: ParamSpace | None
     _owns_space: bool
@@ -73,9 +74,9 @@ class Teller:
         return self.sweep.session
 
     @property
-    def free_workers(self) -> int | None:
+    def free_workers(self) -> Free:
         """Workers that the cluster can hold beside what runs, None where Ray isn't running."""
-        return self._admission.free_workers(self.session, self._setup.resources_per_worker)
+        return self._admission.free_workers(self.session, self._setup.needs_of)
 
     def plan(self) -> TunePlan | NoPlan:
         """Returns the best configuration so far, ready to be run; see Session.plan."""

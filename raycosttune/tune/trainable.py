@@ -20,11 +20,15 @@ from raycosttune.tune.function import check_function, check_key
 from raycosttune.tune.ledger import run_journal
 from raycosttune.tune.profile import profiled_loop, result_row
 from raycosttune.tune.resources import (
+    TYPE_KEY,
     WORKERS_KEY,
+    ByType,
     DriverResources,
     WorkerResources,
     check_driver,
+    read_by_type,
     read_resources,
+    type_in,
     workers_in,
 )
 from raycosttune.tune.stopwatch import timed_reports
@@ -52,6 +56,8 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     failure_config: "FailureConfig | None" = None,
     torch_config: "TorchConfig | None" = None,
     workers_key: str = WORKERS_KEY,
+    resources_by_type: ByType | None = None,
+    node_type_key: str = TYPE_KEY,
     samples: int | None = None,
     min_workers: int | None = None,
 ) -> Callable[[Config], None]:
@@ -73,6 +79,10 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         failure_config: How often a run restarts by itself.
         torch_config: The process group's settings.
         workers_key: Key of the worker count in the config, nested with "/".
+        resources_by_type: What a worker needs beside that on each type of machine among which
+            the search chooses: a resource that nodes of the type alone have, such as
+            {"v100": {"accelerator_type:V100": 0.001}}.
+        node_type_key: Key of the type of machine in the config, nested with "/".
         samples: Samples of an epoch, for profiles of a loop that neither draws its batches
             from a PyTorch DataLoader nor ends an epoch within some steps.
         min_workers: Fewest workers with which a run begins, or goes on where nodes are lost:
@@ -85,13 +95,15 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
     Raises:
         InvalidTrainableError: If `train_loop` is no function of at most a config, as when a
             trainer is passed, `workers_key` is empty, or `samples` or `min_workers` is no count.
-        InvalidSpaceError: If `resources_per_worker` is unusable.
+        InvalidSpaceError: If `resources_per_worker` or `resources_by_type` is unusable.
     """
     check_function("torch_trainable", train_loop, may_take_none=True)
-    check_key(workers_key)
+    check_key("workers_key", workers_key)
+    check_key("node_type_key", node_type_key)
     _check_count("samples", samples, "the samples of an epoch", "samples=len(dataset)")
     _check_count("min_workers", min_workers, "the fewest workers of a run", "min_workers=1")
-    resources = read_resources(resources_per_worker, use_gpu=use_gpu)
+    by_type = read_by_type(resources_by_type)
+    resources = read_resources(resources_per_worker, use_gpu=use_gpu, by_type=by_type)
 
     def run_training(config: Config) -> None:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - needs torch
@@ -111,6 +123,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
         journal = run_journal(folder, trial_id)
 
         least = None if PROFILE in config else min_workers
+        each = {**resources, **by_type.get(type_in(config, node_type_key, by_type), {})}
         workers: Any = elastic(workers_in(config, workers_key), least)  # Ray types it as of old
 
         def fit(loop: Any, loop_config: Config, own: Sequence[Any], **settings: Any) -> Any:  # noqa: ANN401 - Train's own
@@ -122,7 +135,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
                 scaling_config=ScalingConfig(
                     num_workers=workers,
                     use_gpu=use_gpu,
-                    resources_per_worker=resources,
+                    resources_per_worker=each,
                 ),
                 run_config=RunConfig(
                     storage_path=storage_path or results["storage_path"],
@@ -152,7 +165,7 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
 
     run_training.__name__ = getattr(train_loop, "__name__", "train_loop")
     trainable: Callable[[Config], None] = tune.with_resources(
-        run_training, DriverResources(resources, workers_key)
+        run_training, DriverResources(resources, workers_key, by_type, node_type_key)
     )
     return trainable
 
@@ -162,6 +175,8 @@ def function_trainable(
     *,
     resources_per_worker: Mapping[str, float] | None = None,
     workers_key: str = WORKERS_KEY,
+    resources_by_type: ByType | None = None,
+    node_type_key: str = TYPE_KEY,
 ) -> Callable[[Config], object]:
     """Makes a plain Tune function hold the resources of all its workers while it runs.
 
@@ -171,6 +186,9 @@ def function_trainable(
         resources_per_worker: What a worker needs beside or instead of one CPU: {"GPU": 1}
             asks for both, {"CPU": 0, "GPU": 1} for a GPU alone.
         workers_key: Key of the worker count in the config, nested with "/".
+        resources_by_type: What a worker needs beside that on each type of machine, as in
+            `torch_trainable`.
+        node_type_key: Key of the type of machine in the config, nested with "/".
 
     Returns:
         A trainable for `tune.run` or `tune.Tuner`.
@@ -178,18 +196,22 @@ def function_trainable(
     Raises:
         InvalidTrainableError: If `function` is no function of a config, or `workers_key`
             is empty.
-        InvalidSpaceError: If `resources_per_worker` is unusable.
+        InvalidSpaceError: If `resources_per_worker` or `resources_by_type` is unusable.
     """
     check_function("function_trainable", function)
-    check_key(workers_key)
-    resources = read_resources(resources_per_worker)
+    check_key("workers_key", workers_key)
+    check_key("node_type_key", node_type_key)
+    by_type = read_by_type(resources_by_type)
+    resources = read_resources(resources_per_worker, by_type=by_type)
 
     def run_function(config: Config) -> object:
         with timed_reports():
             return function(config)
 
     def reserve(config: Config) -> WorkerResources:
-        return WorkerResources(workers_in(config, workers_key), resources, workers_key)
+        node_type = type_in(config, node_type_key, by_type)
+        keys = workers_key, by_type, node_type_key
+        return WorkerResources(workers_in(config, workers_key), resources, *keys, node_type)
 
     run_function.__name__ = getattr(function, "__name__", "function")
     trainable: Callable[[Config], object] = tune.with_resources(run_function, reserve)

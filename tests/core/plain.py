@@ -189,9 +189,7 @@ def demonstrated(known: Knowledge) -> Iterator[tuple[Incumbent, float, list[Dige
         mid = round(float(np.exp(np.mean([np.log(e.high) for e in _epochs(runs)]))), 6)
         for cell in known.cells:
             if cell.batch_size == batch and known.time.is_measured(cell):
-                seconds = (
-                    known.startup.predict(cell.workers).mid + known.time.predict(cell).mid * mid
-                )
+                seconds = known.startup.predict(cell).mid + known.time.predict(cell).mid * mid
                 own = [
                     run.seconds_to_target
                     for run in runs

@@ -122,6 +122,6 @@ def test_profiles_are_paid_for_and_known_each_time() -> None:
     profile.show(Profiled({SPACE.cells[0]: 5.0}, 12.0, 2.0, SPACE.cells[1:2]))
     known = archive.known({}, (profile,))
     assert known.time.is_measured(SPACE.cells[0])
-    assert known.startup.predict(1).mid == 2.0
+    assert known.startup.predict(SPACE.cells[0]).mid == 2.0
     assert SPACE.cells[1] not in known.cells
     assert archive.spent({}, (profile,)) == 12.0

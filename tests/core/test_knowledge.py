@@ -139,7 +139,7 @@ def test_the_start_up_of_each_attempt_is_a_sample() -> None:
         Report(2.0, 0.0, 2.0),
         Report(3.0, 0.0, 32.0, 30.0, attempt=2),
     )
-    predicted = know([record, trial()], space).startup.predict(1)
+    predicted = know([record, trial()], space).startup.predict(space.cells[0])
     assert (predicted.low, predicted.mid, predicted.high) == (10.0, 20.0, 30.0)
 
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import measured_space, space_of, workers_per_node
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 
@@ -31,3 +31,14 @@ def test_the_size_of_the_machines_gives_every_cell_its_nodes(
 def test_cells_on_machines_of_two_sizes_are_refused() -> None:
     with pytest.raises(InvalidWorkloadError, match="machines of one size"):
         workers_per_node([Allocation(4, 64, 1), Allocation(2, 64, 2)])
+
+
+def test_the_space_of_cells_has_their_types_and_no_other_cell() -> None:
+    plain = [Allocation(1, 64), Allocation(2, 64)]
+    assert space_of(plain).cells == tuple(plain)
+    typed = {
+        Allocation(1, 64, 1, "a"),
+        Allocation(4, 64, 2, "a"),
+        Allocation(4, 128, 4, "b"),
+    }
+    assert set(space_of(typed).cells) == typed

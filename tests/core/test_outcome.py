@@ -33,7 +33,7 @@ def plainly(known: Knowledge, place: int, recipe: str | None) -> Floats:
     order = np.argsort(values)
     cumulative = np.cumsum(weights[order]) - weights[order] / 2
     levels = (np.arange(POINTS) + 0.5) / POINTS
-    start = known.startup.predict(cell.workers).mid
+    start = known.startup.predict(cell).mid
     return np.asarray(start + np.interp(levels, cumulative, values[order]), dtype=np.float64)
 
 

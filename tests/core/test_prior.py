@@ -180,3 +180,10 @@ def test_more_data_on_other_machines_brings_expected_epochs_alone() -> None:
     again = session(told)
     assert again.known.time.is_empty
     assert again.known.accuracy.recipes == ("{}",)
+
+
+def test_what_a_sweep_began_with_is_said_with_how_far_it_holds() -> None:
+    assert str(Prior(())) == "0 trials"
+    profile = ProfileRecord("p", Profile(SPACE.cells[:1]))
+    assert str(Prior((), (profile,), samples=0.5)) == "0 trials, 1 profile, on 0.5 times the data"
+    assert str(Prior((), is_elsewhere=True)).endswith("of which the epochs alone count here")

@@ -15,6 +15,7 @@ from raycosttune.core.decision import (
 )
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import Ended, Observation, Report, TrialRecord
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.rehearsal import (
@@ -45,7 +46,7 @@ class Endless:
         self.records: dict[str, TrialRecord] = {}
         self.ended = 0
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         del free_workers
         if self.records:
             return Finished("enough")
@@ -116,7 +117,7 @@ def test_rehearsed_recipes_are_told_apart() -> None:
 
 def test_a_sweep_that_never_ends_is_left_after_the_most_trials() -> None:
     class Busy(Endless):
-        def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+        def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
             del free_workers
             self.records[trial_id] = TrialRecord(trial_id, SPACE.cells[0], {}, 0)
             return Run(SPACE.cells[0], {}, "may run")

@@ -8,12 +8,12 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.space import Allocation, Space
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import (
     ELAPSED,
     Row,
     asked_row,
-    header_row,
     observation_row,
     over_row,
     profile_row,

@@ -13,8 +13,8 @@ from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report import read_sweep, sweep_of, to_data
 from raycosttune.report.run import read_run
 from raycosttune.report.view import Status
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import header_row
 from tests.report.sweeps import GOAL, KINDS, SPACE, broken_off, empty, finished, running
 
 

@@ -13,14 +13,13 @@ from raycosttune.core.observation import EndCause, Ended, Observation, Report, T
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
+from raycosttune.results.header import header_row, read_header
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_names, read_trials
 from raycosttune.results.rows import (
     asked_row,
-    header_row,
     observation_row,
     over_row,
-    read_header,
     read_observation,
     read_record,
     read_run_report,

@@ -25,12 +25,12 @@ from raycosttune.core.observation import Ended, Observation, Report
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
 from raycosttune.results.past_sweep import PastSweep, read_sweep
 from raycosttune.results.rows import (
     Row,
     asked_row,
-    header_row,
     observation_row,
     profile_row,
     profiled_row,

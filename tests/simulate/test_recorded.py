@@ -14,8 +14,9 @@ from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
+from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import asked_row, header_row, observation_row
+from raycosttune.results.rows import asked_row, observation_row
 from raycosttune.simulate.noise import Noise
 from raycosttune.simulate.oracle import Truth
 from raycosttune.simulate.recorded import RecordedWorkload

@@ -6,6 +6,7 @@ import pytest
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Finished, Run, Wait
 from raycosttune.core.goal import Goal
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import EndCause
 from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
@@ -107,7 +108,7 @@ def test_a_run_without_evaluations_ends_at_once_and_costs_nothing() -> None:
 
 def test_a_policy_that_waits_for_nothing_ends_the_sweep() -> None:
     class Waiting(Script):
-        def ask(self, trial_id: str, *, free_workers: int | None = None) -> Wait:
+        def ask(self, trial_id: str, *, free_workers: Free = None) -> Wait:
             del trial_id, free_workers
             return Wait("no reason")
 
@@ -118,7 +119,7 @@ def test_a_policy_that_waits_for_nothing_ends_the_sweep() -> None:
 
 def test_an_answer_of_the_wrong_kind_ends_in_an_error() -> None:
     class Mute(Script):
-        def ask(self, trial_id: str, *, free_workers: int | None = None) -> Any:
+        def ask(self, trial_id: str, *, free_workers: Free = None) -> Any:
             del trial_id, free_workers
 
     with pytest.raises(AssertionError):
@@ -155,7 +156,7 @@ def test_a_trial_that_does_not_fit_into_the_cluster_is_refused(workers: int) -> 
 
 def test_a_policy_that_cannot_hear_a_profile_may_not_ask_for_one() -> None:
     class Deaf:
-        def ask(self, trial_id: str, *, free_workers: int | None = None) -> Run | Profile:
+        def ask(self, trial_id: str, *, free_workers: Free = None) -> Run | Profile:
             del trial_id, free_workers
             return Profile((Allocation(1, 64),))
 

@@ -19,6 +19,7 @@ from raycosttune.core.decision import (
     Wait,
 )
 from raycosttune.core.measured import measured_space
+from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.observation import Ended, Observation, Report
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.space import Allocation
@@ -98,13 +99,15 @@ class Script:
     profiled: dict[str, Profiled] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer | Profile:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer | Profile:
         """See Policy."""
         if len(self.asked) == len(self.answers):
             return Finished("the script is over")
         answer = self.answers[len(self.asked)]
         held = answer.held if isinstance(answer, Profile) else answer
-        if self.live and (not self.is_eager or held.workers > (free_workers or 0)):
+        if self.live and (
+            not self.is_eager or held.workers > free_of(free_workers or 0, held.node_type)
+        ):
             return Wait("something runs")
         self.asked.append(trial_id)
         self.live.add(trial_id)

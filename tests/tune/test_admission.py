@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.decision import Answer, Finished, Run, Wait
 from raycosttune.core.goal import Goal
+from raycosttune.core.node_type import Free
 from raycosttune.core.observation import EndCause, Ended, Report
 from raycosttune.core.profile import Profile, Profiled
 from raycosttune.core.session import Session
@@ -22,12 +23,14 @@ class CountingSession(Session):
 
     asked = 0
 
-    def ask(self, trial_id: str, *, free_workers: int | None = None) -> Answer:
+    def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         self.asked += 1
         return super().ask(trial_id, free_workers=free_workers)
 
 
-CPU = {"CPU": 1}
+def CPU(node_type: str) -> dict[str, float]:  # noqa: N802 - as a constant
+    assert node_type == ""
+    return {"CPU": 1}
 
 
 def make_session(**settings: Any) -> CountingSession:

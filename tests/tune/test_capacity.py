@@ -139,7 +139,7 @@ def test_a_restored_sweep_waits_for_the_nodes_that_it_had(
 
     node["Resources"] = {}
     monkeypatch.setattr(capacity, "time", SimpleNamespace(monotonic=float, sleep=sleep))
-    wait_for_workers(CPU, 4, 60.0)
+    wait_for_workers([CPU], 4, 60.0)
     assert len(slept) == 2
     assert caplog.text.count("0 of the 4 workers") == 1
 

@@ -1,3 +1,4 @@
+import shutil
 from pathlib import Path
 
 import pytest
@@ -6,10 +7,13 @@ from ray import tune
 from raycosttune import InvalidGoalError, WorkerHours, read_sweep
 from raycosttune.core.figure import described
 from raycosttune.core.goal import Goal
+from raycosttune.core.plan import Plan
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.report import sweep_of
 from raycosttune.report.glance import glance_of
 from raycosttune.report.lines import Lines
+from raycosttune.report.run import read_run
+from raycosttune.results.keys import PastPlan
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTune
@@ -118,3 +122,53 @@ def test_on_other_machines_one_epoch_is_enough_for_a_plan(tmp_path: Path) -> Non
     again.start()
     again.report(trial, accuracy=0.5, epoch=1)
     assert isinstance(search.plan(), TunePlan)
+
+
+@pytest.mark.parametrize("samples", [1.0, 3.0])
+def test_a_journal_holds_what_its_sweep_began_with(tmp_path: Path, samples: float) -> None:
+    swept(tmp_path / "FIRST")
+    earlier = read_sweep(tmp_path / "FIRST").scaled(samples)
+    goal = Goal(metric="accuracy", mode="max", target=0.9, planned_runs=100)
+    search = CostAwareSearch(goal, cost=WorkerHours(), known=earlier)
+    again = FakeTune(search, tmp_path / "SECOND", SPACE)
+    trial = again.suggest()
+    assert trial != "FINISHED"
+    shutil.rmtree(tmp_path / "FIRST")
+    past = read_sweep(tmp_path / "SECOND")
+    assert past.earlier == search.session.prior
+    plan, again_plan = search.session.plan(), past.plan()
+    assert type(again_plan).__name__ == ("PastPlan" if isinstance(plan, Plan) else "NoPlan")
+    said = f"known from an earlier sweep: {past.earlier}"
+    assert search.explain().startswith(f"{said}\n")
+    assert past.explain().startswith(f"{said}\n")
+    assert said in read_run(tmp_path / "SECOND").session.explain()
+    assert said in sweep_of(read_run(tmp_path / "SECOND").session).notes
+
+
+def test_a_third_sweep_knows_the_first_by_the_second(tmp_path: Path) -> None:
+    swept(tmp_path / "FIRST")
+    goal = Goal(metric="accuracy", mode="max", target=0.9, planned_runs=100)
+    search = CostAwareSearch(goal, cost=WorkerHours(), known=read_sweep(tmp_path / "FIRST"))
+    FakeTune(search, tmp_path / "SECOND", SPACE).suggest()
+    known = read_sweep(tmp_path / "SECOND").prior(goal)
+    assert [record.trial_id for record in known.records] == ["FIRST/t1", "SECOND/t1"]
+    elsewhere = read_sweep(tmp_path / "FIRST").on_other_machines()
+    search = CostAwareSearch(goal, cost=WorkerHours(), known=elsewhere)
+    FakeTune(search, tmp_path / "THIRD", SPACE).suggest()
+    known = read_sweep(tmp_path / "THIRD").prior(goal)
+    assert [record.trial_id for record in known.records] == ["THIRD/t1"]
+
+
+def test_the_plan_of_a_past_sweep_has_the_config_that_was_searched(tmp_path: Path) -> None:
+    space = {**SPACE, "optimizer": {"lr": tune.choice([0.1])}}
+    search = CostAwareSearch(GOAL, cost=WorkerHours())
+    ray_tune = FakeTune(search, tmp_path, space)
+    trial = ray_tune.suggest()
+    ray_tune.start()
+    ray_tune.report(trial, accuracy=0.95, epoch=1)
+    plan, known = search.plan(), read_sweep(tmp_path).plan()
+    assert isinstance(plan, TunePlan)
+    assert isinstance(known, PastPlan)
+    assert known.config is not None
+    assert known.config == plan.config  # of the trial here, which Tune gives its constants later
+    assert known.config["optimizer"] == {"lr": 0.1}

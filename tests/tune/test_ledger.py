@@ -5,8 +5,9 @@ import pytest
 from raycosttune.core.observation import Report
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
+from raycosttune.results.header import read_header_space
 from raycosttune.results.journal import read_journal
-from raycosttune.results.rows import ELAPSED, read_header_space
+from raycosttune.results.rows import ELAPSED
 from raycosttune.tune.ledger import Ledger, run_journal
 from tests.tune.fakes import GOAL
 

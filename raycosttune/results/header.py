@@ -1,0 +1,86 @@
+"""The row that opens a journal: the goal, the space and the rate of its sweep."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from raycosttune.core.constraint import read_bounds
+from raycosttune.core.goal import Goal
+from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.node_type import NodeType
+from raycosttune.core.space import Space
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.rows import VERSION, Row
+
+
+def header_row(
+    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
+) -> Row:
+    """Returns the row that opens a journal."""
+    return {
+        "row": "header",
+        "version": VERSION,
+        "unit": unit,
+        "goal": {
+            **asdict(replace(goal, constraints=())),
+            "constraints": [constraint.data() for constraint in goal.constraints],
+        },
+        "cells": None if space is None else space.data(),
+        "learning_rate": None if rate is None else asdict(rate),
+    }
+
+
+def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
+    """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
+
+    Limits in other units are left out too: their metrics are not written.
+
+    Raises:
+        InvalidStateError: If it holds no goal.
+        InvalidGoalError: If a value of the goal breaks its rule.
+    """
+    goal, unit = row.get("goal"), row.get("unit")
+    if not isinstance(goal, Mapping) or "target" not in goal:
+        msg = f"a journal's header must hold a goal with a target, got {goal!r}"
+        raise InvalidStateError(msg)
+    known = {item.name for item in fields(Goal)}
+    kept = {key: value for key, value in goal.items() if key in known}
+    kept["constraints"] = read_bounds(kept.get("constraints"))
+    return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def read_header_space(row: Mapping[str, Any]) -> Space | None:
+    """Returns the space of a header, None where an older journal has none.
+
+    Raises:
+        InvalidStateError: If it can't be read.
+    """
+    data = row.get("cells")
+    try:
+        if data is None:
+            return None
+        known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
+        known["excluded"] = tuple(map(tuple, known.get("excluded", ())))
+        known["node_types"] = tuple(map(_type, known.get("node_types", ())))
+        return Space(**known)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
+
+
+def _type(data: Mapping[str, Any]) -> NodeType:
+    known = {item.name: data[item.name] for item in fields(NodeType) if item.name in data}
+    return NodeType(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
+
+
+def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:
+    """Returns how the learning rate follows the batch by a header; raises as its space does."""
+    data = row.get("learning_rate")
+    try:
+        if data is None:
+            return None
+        keys = (item.name for item in fields(LearningRate))
+        return LearningRate(**{key: data[key] for key in keys if key in data})
+    except (TypeError, ValueError) as error:
+        msg = f"a journal's header must hold a learning rate, got {data!r}: {error}"
+        raise InvalidStateError(msg) from error
