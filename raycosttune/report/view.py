@@ -7,6 +7,7 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.space import Allocation
 
 
 class Status(StrEnum):
@@ -283,7 +284,8 @@ class View:
 def to_data(value: object) -> Any:  # noqa: ANN401 - JSON is of many types
     """Returns a view, or a part of one, as JSON-able data; what is not finite is null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: to_data(getattr(value, item.name)) for item in fields(value)}
+        pairs = {item.name: to_data(getattr(value, item.name)) for item in fields(value)}
+        return value.data() if isinstance(value, Allocation) else pairs
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):

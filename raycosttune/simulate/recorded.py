@@ -9,7 +9,7 @@ from pathlib import Path
 
 from raycosttune.core.digest import summed_up, timed
 from raycosttune.core.goal import Goal
-from raycosttune.core.measured import measured_space, workers_per_node
+from raycosttune.core.measured import space_of
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
@@ -85,8 +85,7 @@ class RecordedWorkload(TableWorkload):
         if not times:
             msg = "a trial must have reported the metric and its time, none did"
             raise InvalidWorkloadError(msg)
-        pairs = {(cell.workers, cell.batch_size) for cell in times}
-        space = measured_space(pairs, workers_per_node(times))
+        space = space_of(times)
         epochs = {cell: statistics.median(times[cell]) for cell in space.cells}
         return cls(
             name=name,

@@ -1,4 +1,4 @@
-"""What of a search's space the cluster can hold."""
+"""What of a search's space the cluster can hold, and on how many machines."""
 
 import logging
 from collections.abc import Sequence
@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from raycosttune.core.figure import counted, of_type
 from raycosttune.core.node_type import NodeType
-from raycosttune.core.space import Space
+from raycosttune.core.session import Session
+from raycosttune.core.space import Allocation, Space
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.tune.capacity import Resources, most_workers, most_workers_per_node
 
@@ -65,6 +66,23 @@ def fitted(
         limited = replace(space, node_types=offered)
     _warn(space, limited, kinds, most)
     return limited
+
+
+def recount(session: Session) -> None:
+    """Gives what has started, and has shown nothing yet, the machines that it fills here.
+
+    What started before the trainable told what its workers need, was taken to fill others.
+    """
+
+    def here(cell: Allocation) -> Allocation:
+        return replace(cell, nodes=session.space.nodes(cell.workers, cell.node_type))
+
+    for record in session.records.values():
+        if record.is_live and not record.reports:
+            record.allocation = here(record.allocation)
+    for profile in session.live_profiles:
+        cells = tuple(map(here, profile.profile.cells))
+        profile.profile = replace(profile.profile, cells=cells)
 
 
 def _per_node(nodes: Sequence[Resources], kind: Kind, workers_per_node: int | None) -> int | None:

@@ -16,6 +16,7 @@ from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.argument import check_arguments
 from raycosttune.tune.convert import check_same_search, read_param_space
+from raycosttune.tune.fitted import recount
 from raycosttune.tune.past import Past
 from raycosttune.tune.resources import (
     TYPE_KEY,
@@ -255,6 +256,7 @@ class CostAwareSearch(Teller, Searcher):
         self._setup = with_resources(self._setup, needs, by_type)
         self._admission = self._admission.renewed()
         self.sweep.move_to(self._setup.session(self.goal, self.params))
+        recount(self.sweep.session)
 
     def check_placement(self) -> None:
         """Refuses types of machine with a trainable that doesn't place workers by itself.

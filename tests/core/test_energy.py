@@ -49,3 +49,19 @@ def test_workers_of_a_machine_must_be_a_count() -> None:
 def test_some_watts_must_be_given() -> None:
     with pytest.raises(InvalidCostError, match="watts_per_node, watts_per_worker or both"):
         EnergyKWh()
+
+
+def test_watts_are_those_of_the_type_of_an_allocation() -> None:
+    sheet = PriceSheet(
+        (
+            NodePrice(name="a", per_hour=1, watts=500, workers=2),
+            NodePrice(name="b", per_hour=1, watts=200),
+            NodePrice(name="c", per_hour=1),
+        )
+    )
+    metric = EnergyKWh.of(sheet)
+    assert metric(Allocation(4, 64, 1, "a"), 3600) == pytest.approx(1.0)
+    assert metric(Allocation(4, 64, 1, "b"), 3600) == pytest.approx(0.2)
+    for cell in (Allocation(4, 64, 1, "c"), Allocation(4, 64)):
+        with pytest.raises(InvalidCostError, match=r"must have the watts of .*, got those of"):
+            check_cost_metric(metric, (cell,))

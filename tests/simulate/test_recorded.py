@@ -236,3 +236,17 @@ def test_machines_of_several_sizes_are_refused() -> None:
     cells = [Allocation(4, 32, 1), Allocation(8, 32, 3)]
     with pytest.raises(InvalidWorkloadError, match="machines of one size"):
         RecordedWorkload.of([record(str(c), (1.0,), cell=c) for c in cells], GOAL)
+
+
+def test_a_sweep_among_types_is_replayed_among_them(tmp_path: Path) -> None:
+    cells = [Allocation(2, 32, 2, "small"), Allocation(2, 32, 1, "large")]
+    records = [record(cell.node_type, [0.5, 1.0], cell=cell) for cell in cells]
+    written(tmp_path, records)
+    workload = RecordedWorkload.read(tmp_path, GOAL)
+    assert set(workload.space.cells) == set(cells)
+    outcome = simulate(
+        lambda clock: Session(workload.space, GOAL, cost=NodeHours(), clock=clock),
+        workload,
+        cost=NodeHours(),
+    )
+    assert outcome.moments[-1].chosen == cells[1]

@@ -334,3 +334,23 @@ def test_resources_by_type_of_another_kind_are_refused(value: Any) -> None:
         read_by_type(value)
     with pytest.raises(InvalidSpaceError, match="resources_by_type must map each type"):
         CostAwareSearch(GOAL, resources_by_type=value)
+
+
+@pytest.mark.usefixtures("_nodes")
+@pytest.mark.parametrize("profile", [False, True])
+def test_the_first_trial_fills_the_machines_that_its_type_turns_out_to_have(
+    tmp_path: Path, profile: bool
+) -> None:
+    space = {**SPACE, "num_workers": 4, "node_type": tune.choice(["old"])}
+    search = CostAwareSearch(GOAL, cost=PRICES, profile=profile)
+    ray_tune = FakeTune(search, tmp_path, space, factory=DRIVER)
+    trial = ray_tune.suggest()
+    session = search.session
+    if profile:
+        held = session.profiles[trial.trial_id].profile.held
+    else:
+        held = session.records[trial.trial_id].allocation
+    assert held.nodes == 2
+    assert held in session.space.cells
+    (asked,) = [row for row in journal(tmp_path) if row["row"] in ("asked", "profile")]
+    assert (asked["cells"][0] if profile else asked)["nodes"] == 2
