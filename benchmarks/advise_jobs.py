@@ -90,3 +90,27 @@ def images() -> Job:
         nn.Linear(48, 10),
     )
     return Job(nn.Sequential(*layers), Noise((3, 64, 64)), loss)
+
+
+class Wide(nn.Module):
+    """Keeps a few large pieces for each sample, of which glibc keeps those of small batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(200_000))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Returns a number for each sample."""
+        mean: Tensor = (inputs * self.scale * self.scale).mean(1)
+        return mean
+
+
+def wide() -> Job:
+    """Returns a job whose small batches take more memory than larger ones."""
+    torch.set_num_threads(1)
+
+    def mean(model: nn.Module, batch: Any) -> Tensor:  # noqa: ANN401 - as the dataset has it
+        value: Tensor = model(batch[0]).mean()
+        return value
+
+    return Job(Wide(), Noise((1,)), mean)

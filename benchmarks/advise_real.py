@@ -49,7 +49,7 @@ def link(steps: int, rounds: int) -> Rows:
 def memory(steps: int, rounds: int) -> Rows:
     """Predicts the largest batch."""
     del steps, rounds
-    cells = [("images", 16, 6e8), ("images", 16, 1.2e9)]
+    cells = [("images", 16, 6e8), ("images", 16, 1.2e9), ("wide", 16, 6e8)]
     return [advise_memory.check(f"{JOBS}:{job}", batch, limit) for job, batch, limit in cells]
 
 
