@@ -16,30 +16,22 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.node_type import NodeType
 from raycosttune.core.plan import Plan
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
-from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
-from raycosttune.core.space import Allocation, Space
+from raycosttune.core.space import Space
 from raycosttune.errors import (
     InvalidCostError,
     InvalidSpaceError,
-    InvalidStateError,
     InvalidTrainableError,
 )
 from raycosttune.results.past_sweep import read_sweep
 from raycosttune.tune import admission as module
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.convert import read_param_space
-from raycosttune.tune.domain import read_space, space_state
-from raycosttune.tune.profile import profile_config
-from raycosttune.tune.rebuilt import record_in
 from raycosttune.tune.resources import (
     DriverResources,
     WorkerResources,
-    read_by_type,
-    type_in,
 )
 from raycosttune.tune.search import CostAwareSearch
-from raycosttune.tune.trainable import function_trainable
 from tests.tune.fakes import GOAL, FakeTrial, FakeTune, journal, session_of
 
 SPACE = {
@@ -103,46 +95,6 @@ def test_a_restored_search_knows_its_types(tmp_path: Path) -> None:
     assert again.params.types == ("old", "new")
     told = json.loads(path.read_text())
     assert told["workers"] == 5
-
-
-def test_without_types_a_saved_search_says_nothing_of_them() -> None:
-    untyped = {key: value for key, value in SPACE.items() if key != "node_type"}
-    state = space_state(read_param_space(untyped, "num_workers", "batch_size"))
-    assert set(state) == {"workers", "batches", "domains", "paths", "workers_key", "batch_key"}
-    assert read_space(state).types == ()
-    wrong = {**state, "types": [""], "type_key": "node_type"}
-    with pytest.raises(InvalidStateError, match="saved types of machine must be"):
-        read_space(wrong)
-    with pytest.raises(InvalidStateError, match=r"none to \['node_type'\]"):
-        read_space({**wrong, "types": ["a"]})
-
-
-def test_the_key_of_the_type_may_be_another_one() -> None:
-    nested = {"num_workers": 1, "batch_size": 2, "on": {"machine": tune.choice(["a", "b", "a"])}}
-    params = read_param_space(nested, "num_workers", "batch_size", "on/machine")
-    assert params.types == ("a", "b")
-    assert params.config(1, 2, {}, "b") == {
-        "num_workers": 1,
-        "batch_size": 2,
-        "on": {"machine": "b"},
-    }
-    assert params.holds(Allocation(1, 2, 1, "a"), {})
-    assert not params.holds(Allocation(1, 2), {})
-    assert read_space(json.loads(json.dumps(space_state(params)))).types == params.types
-
-
-@pytest.mark.parametrize(
-    ("domain", "named"),
-    [
-        (tune.choice([1, 2]), "texts that aren't empty, got 1"),
-        (tune.choice(["a", ""]), "texts that aren't empty, got ''"),
-        (tune.choice([]), "texts that aren't empty, got 'none'"),
-        (tune.uniform(0, 1), "texts that aren't empty, got <ray"),
-    ],
-)
-def test_a_type_is_a_choice_of_texts(domain: Any, named: str) -> None:
-    with pytest.raises(InvalidSpaceError, match=named):
-        read_param_space({**SPACE, "node_type": domain}, "num_workers", "batch_size")
 
 
 def test_keys_differ() -> None:
@@ -272,46 +224,6 @@ def test_a_trial_waits_for_a_type_and_says_so(
     assert isinstance(admission.ask(session, "b", needs), Wait)
 
 
-def test_a_profile_is_of_one_type() -> None:
-    params = read_param_space(SPACE, "num_workers", "batch_size")
-    space = Space((1, 2), (32, 64), node_types=(NodeType("old"), NodeType("new")))
-    cells = tuple(cell for cell in space.cells if cell.node_type == "new")
-    config = profile_config(params, space, Profile(cells), {}, None)
-    assert config["node_type"] == "new"
-    (asked,) = [value for value in config.values() if isinstance(value, dict)]
-    assert {cell["node_type"] for cell in asked["cells"]} == {"new"}
-    assert {cell["config"]["node_type"] for cell in asked["cells"]} == {"new"}
-
-
-def test_a_trial_is_rebuilt_with_its_type() -> None:
-    params = read_param_space(SPACE, "num_workers", "batch_size")
-    config = {"num_workers": 1, "batch_size": 32, "node_type": "new"}
-    session = typed_session()
-    record = record_in(config, "t", session, params)
-    assert record is not None
-    assert record.allocation == session.space.allocation(1, 32, "new")
-    assert record_in({**config, "node_type": "gone"}, "t", session, params) is None
-    del config["node_type"]
-    assert record_in(config, "t", session, params) is None
-
-
-def test_workers_reserve_what_their_type_needs() -> None:
-    held = WorkerResources(2, {"CPU": 1.0}, "n", BY_TYPE, "kind", "new")
-    assert held.bundles == [{"CPU": 1.0, "new": 1.0}] * 2
-    assert held.moved(1).bundles == [{"CPU": 1.0, "new": 1.0}]
-    trainable = function_trainable(lambda config: None, resources_by_type=BY_TYPE)  # noqa: ARG005
-    reserve: Any = trainable
-    found = reserve._resources({"num_workers": 1, "node_type": "old"})
-    assert found.bundles == [{"CPU": 1.0, "old": 1.0}]
-
-
-@pytest.mark.parametrize("config", [{}, {"node_type": "gone"}])
-def test_a_config_without_one_of_the_types_is_refused(config: dict[str, str]) -> None:
-    with pytest.raises(InvalidTrainableError, match=r"one of its types, \['old', 'new'\]"):
-        type_in(config, "node_type", BY_TYPE)
-    assert type_in(config, "node_type", {}) == ""
-
-
 def test_a_type_that_is_a_constant_is_the_one_of_all_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,16 +236,6 @@ def test_a_type_that_is_a_constant_is_the_one_of_all_trials(
     ray_tune.add(trial)
     assert search.session.space.max_workers == 1
     assert not search.session.space.node_types
-
-
-@pytest.mark.parametrize(
-    "value", [3, {"a": {}}, {"a": 1}, {"": {"x": 1}}, {"a": {"x": 0}}, {"a": {"x": "1"}}]
-)
-def test_resources_by_type_of_another_kind_are_refused(value: Any) -> None:
-    with pytest.raises(InvalidSpaceError, match="resources_by_type must map each type"):
-        read_by_type(value)
-    with pytest.raises(InvalidSpaceError, match="resources_by_type must map each type"):
-        CostAwareSearch(GOAL, resources_by_type=value)
 
 
 @pytest.mark.usefixtures("_nodes")
