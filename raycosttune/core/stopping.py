@@ -44,7 +44,8 @@ def decide(
     is_known = present(record, known.space) in known.cells
     if planner is not None and is_known:
         return planner.next_step(record, goes)
-    stop = _deadline(known, record, goes) or _budget(known, record, goes) or _worth(known, record)
+    late = _deadline(known, record, goes) or _budget(known, record, goes)
+    stop = late or _elsewhere(known, record) or _worth(known, record)
     if stop is None and forecast is not None and is_known:
         return _guard(known, record, goes, forecast) or Continue()
     return stop or Continue()
@@ -155,6 +156,25 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     if saving > price:
         return None
     return Stop(StopCause.COST, _why(known, incumbent, best))
+
+
+def _elsewhere(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run that can show nothing but how long epochs take on its type of machine.
+
+    Its batch and recipe have reached the target on another one. The first epoch may hold one-off
+    work: it makes two.
+    """
+    alike = known.tally.hits(record.allocation.batch_size, recipe_key(record.recipe))
+    types = set() if alike is None else {cell.node_type for cell in alike.own}
+    is_shown = bool(types) and record.allocation.node_type not in types
+    if alike is None or not is_shown or not known.is_delivered or len(record.run) == 1:
+        return None
+    other = alike.latest.record
+    why = (
+        f"{other.trial_id} reached the target at the same batch with the same recipe on "
+        f"{other.allocation.node_type}: its epochs are known, and those of this type are timed"
+    )
+    return Stop(StopCause.COST, why)
 
 
 def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: float) -> bool:

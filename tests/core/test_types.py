@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.billing import Use
 from raycosttune.core.book import Book
 from raycosttune.core.choice import choose
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
@@ -31,7 +30,6 @@ from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startups
 from raycosttune.core.wish import Wish
-from raycosttune.errors import InvalidCostError
 from tests.core.drive import Job, goal
 from tests.core.test_failing_cost import Fickle
 from tests.core.told import profiled, report, session, shown
@@ -101,6 +99,18 @@ def test_the_cheapest_type_is_found_and_a_batch_is_run_once(
     assert f" of {cheapest}" in sweep.explain()
     assert any(f" of {cheapest}, " in str(offer) for offer in sweep.pareto())
     assert "of the cluster" not in str(sweep.estimate())
+
+
+def test_a_batch_that_another_type_has_trained_is_only_timed() -> None:
+    sweep = Session(SPACE, goal(planned_runs=50), cost=PRICES, clock=float)
+    swept(job(0.3), sweep)
+    (timed,) = [r for r in sweep.records.values() if r.allocation.node_type == "new"]
+    assert timed.epoch == 2
+    assert (
+        "t0 reached the target at the same batch with the same recipe on old"
+        in str(sweep.decide(timed.trial_id))
+        or timed.ended is not None
+    )
 
 
 def test_a_search_goes_on_from_its_state_with_its_types() -> None:
@@ -236,45 +246,6 @@ def test_a_type_that_is_too_small_for_any_cell_costs_nothing() -> None:
     limits = goal(sweep_deadline_seconds=3600.0)
     sweep = Session(small, limits, cost=PRICES, clock=float)
     assert sweep.estimate().worst_cost == pytest.approx(4 * 1.0)
-
-
-def test_money_is_counted_by_the_type_of_an_allocation() -> None:
-    one, two = (SPACE.allocation(2, 64, name) for name in ("old", "new"))
-    assert PRICES(one, 1800) == pytest.approx(1.0)
-    assert PRICES(two, 1800) == pytest.approx(3.0)
-    assert PRICES.bill([Use(one, 1800), Use(two, 1800)]) == pytest.approx(4.0)
-    assert Dollars(SHEET, "old")(Allocation(2, 64), 1800) == pytest.approx(1.0)
-
-
-def test_held_machines_of_one_type_are_not_taken_for_those_of_another() -> None:
-    held = Dollars(SHEET, billing="held", idle_seconds=math.inf)
-    old, new = (SPACE.allocation(1, 64, name) for name in ("old", "new"))
-    paid = held.bill([Use(old, 1800, 0.0), Use(new, 1800, 1800.0)])
-    assert paid == pytest.approx(1.0 * 1.0 + 3.0 * 0.5)
-
-
-@pytest.mark.parametrize(
-    ("metric", "cell", "named"),
-    [
-        (
-            Dollars(SHEET, "new"),
-            SPACE.allocation(1, 64, "old"),
-            "must price 'old'.*got 'new'.*Leave",
-        ),
-        (PRICES, Allocation(1, 64), "must be one of.*where a run names none.*Write"),
-        (PRICES, Allocation(1, 64, 1, "tpu"), "have a price of 'tpu', got .*Add its price"),
-        (Dollars(SHEET, market="spot"), SPACE.allocation(1, 64, "new"), "no spot price of new"),
-    ],
-)
-def test_a_type_without_its_price_is_refused_before_the_first_trial(
-    metric: Dollars, cell: Allocation, named: str
-) -> None:
-    with pytest.raises(InvalidCostError, match=named):
-        metric(cell, 10.0)
-    types = (NodeType(cell.node_type),) if cell.node_type else ()
-    space = Space((1,), (64,), node_types=types)
-    with pytest.raises(InvalidCostError, match=named):
-        Session(space, goal(), cost=metric, clock=float)
 
 
 def test_a_deadline_that_only_a_fast_type_meets_is_met() -> None:
