@@ -28,9 +28,14 @@ def plan_command(run: Path, *, as_json: bool, **options: Any) -> None:  # noqa: 
     from raycosttune.report.text import visible  # noqa: PLC0415 - as above
     from raycosttune.report.view import to_data  # noqa: PLC0415 - as above
 
-    plan = opened(run, options).session.plan()
+    found = opened(run, options)
+    plan = found.session.plan()
     if as_json:
-        click.echo(json.dumps({**to_data(plan), "text": str(plan)}, indent=1))
+        config = {}
+        if found.keys is not None and not isinstance(plan, NoPlan):
+            batch = found.session.space.user_batch(plan.allocation)
+            config = {"config": found.keys.config(plan.allocation, batch, plan.recipe)}
+        click.echo(json.dumps({**to_data(plan), **config, "text": str(plan)}, indent=1))
     else:
         click.echo(visible(plan))
     if isinstance(plan, NoPlan):

@@ -23,6 +23,7 @@ from raycosttune.core.space import Space
 from raycosttune.errors import InvalidCostError, InvalidStateError
 from raycosttune.report.times import Times
 from raycosttune.results.journal import read_journal
+from raycosttune.results.keys import SearchKeys
 from raycosttune.results.past_sweep import COSTS, PastSweep, past_of, read_rows
 from raycosttune.results.replay import read_run_profile
 from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row, read_profiled
@@ -43,6 +44,7 @@ class Run:
         why: Why each trial was started, by its id.
         folder: Folder of the journal, None where there is none.
         quiet: Why it is taken for dead, empty where it is not.
+        keys: Where its search space has what is searched, None where that is not known.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Run:
     why: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     quiet: str = ""
+    keys: SearchKeys | None = None
 
 
 def read_run(
@@ -88,7 +91,8 @@ def read_run(
         row = read_run_profile(run_rows(folder, profile.trial_id))
         if row is not None:
             session.tell_profile(profile.trial_id, read_profiled(row))
-    return Run(past.name, session, times, why, folder, _quiet(session, times, past.path))
+    quiet = _quiet(session, times, past.path)
+    return Run(past.name, session, times, why, folder, quiet, past.keys)
 
 
 def run_of(

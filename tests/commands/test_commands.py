@@ -37,6 +37,16 @@ def test_the_plan_of_a_sweep_is_printed(tmp_path: Path) -> None:
     assert told["text"] == result.output.strip()
 
 
+def test_the_json_of_a_plan_has_the_config_that_was_searched(tmp_path: Path) -> None:
+    journal = finished(tmp_path) / "raycosttune" / "journal.jsonl"
+    header, *rows = journal.read_text().splitlines()
+    paths = {"n": ["n"], "b": ["b"], "lr": ["optimizer", "lr"]}
+    space = {"workers_key": "n", "batch_key": "b", "paths": paths}
+    journal.write_text("\n".join([json.dumps({**json.loads(header), "space": space}), *rows, ""]))
+    told = json.loads(call("plan", tmp_path, "--json").output)
+    assert told["config"] == {"n": 1, "b": 32, "optimizer": {"lr": 0.1}}
+
+
 def test_without_a_plan_the_exit_code_says_so(tmp_path: Path) -> None:
     result = call("plan", empty(tmp_path))
     assert (result.exit_code, result.output[:8]) == (1, "no plan:")
