@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from raycosttune.core.figure import described
 from raycosttune.report.view import Cell, View
 
+PAIR = ("workers", "batch_size", "node_type")
+
 
 @dataclass(frozen=True)
 class Saving:
@@ -95,7 +97,7 @@ def _beside(sweep: View, name: str, cell: Cell | None, cost: float) -> Saving:
 
 def _note(sweep: View, cell: Cell) -> str:
     """Says why the plan isn't held against a cell: its own cost there is that of the plan."""
-    config = {} if sweep.plan is None else sweep.plan.config
-    if (cell.workers, cell.batch_size) == (config.get("workers"), config.get("batch_size")):
+    config = {} if sweep.plan is None else {"node_type": "", **sweep.plan.config}
+    if all(getattr(cell, key) == config.get(key) for key in PAIR):
         return "is the plan itself"
     return "is likely to miss the deadline" if _is_late(sweep, cell) else ""

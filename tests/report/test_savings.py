@@ -38,6 +38,9 @@ def test_the_plan_is_not_held_against_itself(tmp_path: Path) -> None:
     assert view.plan is not None
     first, *_ = savings(view, (1, 32))
     assert (first.what, first.note) == ("1 worker, batch 32", "is the plan itself")
+    elsewhere = tuple(replace(cell, node_type="v100") for cell in view.cells)
+    first, *_ = savings(replace(view, cells=elsewhere), (1, 32))
+    assert first.note == ""
 
 
 def test_without_a_plan_nothing_is_saved(tmp_path: Path) -> None:
