@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.recipe_epochs import NOISE_SD, RecipeEpochs, shape
 
 DEFAULT_SLACK = 0.10
@@ -17,6 +17,7 @@ RECIPE_SD = 0.4
 UNKNOWN_SD = 1.0
 TYPICAL_EPOCHS = 15.0
 CENSORED_EXCESS = 0.3
+NEGLIGIBLE = 1e-9
 QUANTILES = ndtri((np.arange(12) + 0.5) / 12)
 
 
@@ -145,8 +146,14 @@ class AccuracySurrogate:
         return self._drawn[recipe][self._at[batch_size]]
 
     @cached_property
+    def _likely(self) -> Ints:
+        """Places of the noise scales without which no quantile of a sample changes."""
+        return np.flatnonzero(self._posterior > NEGLIGIBLE)
+
+    @cached_property
     def _weights(self) -> Floats:
-        return np.repeat(self._posterior / len(QUANTILES), len(QUANTILES))
+        weights = self._posterior[self._likely]
+        return np.repeat(weights / weights.sum() / len(QUANTILES), len(QUANTILES))
 
     def _draw(self, recipe: str | None) -> Floats:
         """Draws epochs at every batch, shape (batches, noise scales x quantiles)."""
@@ -154,7 +161,8 @@ class AccuracySurrogate:
         logs = shape(self._batches, self._noise_scales) + mean[:, None]
         if recipe is not None and recipe in self._runs:
             logs = logs + self._runs[recipe].residuals(self._batches)
-        drawn = np.exp(logs.T[:, :, None] + np.reshape(sd, (-1, 1)) * QUANTILES)
+        sd = np.broadcast_to(sd, len(self._noise_scales))[self._likely]
+        drawn = np.exp(logs[self._likely].T[:, :, None] + sd[:, None] * QUANTILES)
         epochs: Floats = drawn.reshape(len(self._batches), -1)
         if recipe is not None:
             low, high = (bound[:, None] for bound in self._bound(recipe))

@@ -11,7 +11,7 @@ from raycosttune.core.space import Allocation
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD, Law, StepModel
 from raycosttune.core.type_law import SHARED_MISFIT, along, law_of, pulled, tied_covariance
 
-STEPS = 5
+STEPS, WHOLE_STEPS = 5, 2
 MOST_SDS = 4.0
 # Deviations that a level may have, and the logs' mean and deviation before anything is seen.
 NOISES, NOISE_SD, NOISE_LOG_SD = np.geomspace(0.005, 0.3, 12), 0.05, 0.7
@@ -88,6 +88,12 @@ class Grid:
         near = near_workers * np.exp(-np.abs(batches[:, None] - batches) / REACH)
         return cls(StepModel.of(cells), near, near_workers, types, alike)
 
+    def at(self, places: Ints) -> "Grid":
+        """Returns what some of the cells say."""
+        among = np.ix_(places, places)
+        near, alike = (self.near[among], self.near_workers[among]), self.alike[among]
+        return Grid(self.model.at(places), *near, self.types[places], alike)
+
     def prior(self) -> tuple[Floats, Floats]:
         """Returns mean and deviation of log T, both of shape (cells,), up to a common scale.
 
@@ -119,29 +125,36 @@ def fit(grid: Grid, measured: Measured, paces: Floats = ONE_TYPE) -> Fitted:
         Rasmussen & Williams 2006, sections 2.7 (a mean with Gaussian coefficients) and 5.4
         (evidence).
     """
-    places, diagonal = measured.places, np.diag_indices(len(measured.places))
-    square, types = np.ix_(places, places), grid.types[places]
-    model, near = grid.model.at(places), grid.near[square]
-    near_workers, alike = grid.near_workers[square], grid.alike[square]
+    places = measured.places
+    every, some = slice(None), slice(None, None, -(-len(places) // LEVEL_CELLS))
+    all_cells, few_cells = grid.at(places), grid.at(places[some])
     start = np.tile(PRIOR_MEAN, (len(paces), 1))
     start[:, 0] += paces
-    start[:, 0] += np.median(measured.values - law_of(model, types, start).values)
-    free, doubt = start, 1 / measured.counts
-    for _ in range(STEPS):
-        at, law = free, law_of(model, types, free)
-        residual = measured.values - law.values + along(law, types, at - start)
-        joint = _law_covariance(law, law, near_workers, alike)
+    start[:, 0] += np.median(
+        measured.values - law_of(all_cells.model, all_cells.types, start).values
+    )
+    free, doubts = start, 1 / measured.counts
+    for step in range(STEPS):
+        # Of many cells a part tells where the law lies; then all of them settle it.
+        is_part = step < STEPS - WHOLE_STEPS
+        of, part = (some, few_cells) if is_part else (every, all_cells)
+        at, law, doubt = free, law_of(part.model, part.types, free), doubts[of]
+        residual = measured.values[of] - law.values
+        residual += along(law, part.types, at - start)
+        diagonal = np.diag_indices(len(doubt))
+        joint = _law_covariance(law, law, part.near_workers, part.alike)
         joint[diagonal] += RUN_SD**2
-        misfit, noise = _levels(joint, near, residual, doubt, measured)
-        joint += misfit * near
+        misfit, noise = _levels(joint, part.near, residual, doubt, measured)
+        joint += misfit * part.near
         joint[diagonal] += noise * doubt
         white = _whitening(joint)
         pull = white.T @ (white @ residual)
-        free = start + pulled(law, types, pull, len(paces))
+        free = start + pulled(law, part.types, pull, len(paces))
         free = at + np.clip(free - at, -PRIOR_SD, PRIOR_SD)
         free = start + np.clip(free - start, -MOST_SDS * PRIOR_SD, MOST_SDS * PRIOR_SD)
         off = np.abs(pull) / np.sqrt((white**2).sum(axis=0))  # from what the others predict
-        doubt = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, 1 / measured.counts)
+        least = 1 / measured.counts[of]
+        doubts[of] = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, least)
     whole = law_of(grid.model, grid.types, at)
     cross = _law_covariance(whole, law, grid.near_workers[:, places], grid.alike[:, places])
     cross += misfit * grid.near[:, places]

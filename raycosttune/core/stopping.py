@@ -77,7 +77,7 @@ def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
 def _guard(
     known: Knowledge, record: TrialRecord, goes: Going, forecast: Planner
 ) -> Resize | Stop | None:
-    if known.goal.deadline_seconds is None:
+    if known.goal.deadline_seconds is None or _is_surely_in_time(known, record):
         return None
     seen = chances(
         forecast.outlook(recipe_key(record.recipe)),
@@ -87,6 +87,15 @@ def _guard(
         going=goes,
     )
     return guarded(seen, goes)
+
+
+def _is_surely_in_time(known: Knowledge, record: TrialRecord) -> bool:
+    """Tells whether a run meets the deadline by the bounds alone, without a fit."""
+    cell, batch = _cell(known, record), record.allocation.batch_size
+    _, seconds = known.time.bounds(cell)
+    _, needed = known.accuracy.bounds(recipe_key(record.recipe), batch)
+    left = needed - record.run[-1].epoch
+    return left > 0 and record.run_seconds + seconds * left <= known.limit
 
 
 def _cell(known: Knowledge, record: TrialRecord) -> Allocation:

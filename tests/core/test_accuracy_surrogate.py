@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK, AccuracySurrogate, noise_scales
+from raycosttune.core.accuracy_surrogate import (
+    DEFAULT_SLACK,
+    NEGLIGIBLE,
+    QUANTILES,
+    AccuracySurrogate,
+    noise_scales,
+)
 from raycosttune.core.epochs import Epochs
 from raycosttune.core.recipe_epochs import RecipeEpochs
 from tests.core.plain import PlainAccuracy
@@ -245,5 +251,6 @@ def test_it_is_the_plain_formula_over_all_pairs_of_runs(data: st.DataObject) -> 
             assert quick.floor(batch, recipe) == pytest.approx(plain.floor(batch, recipe), rel=1e-9)
         for key in (*RECIPES, None):
             ours, theirs = quick.samples(key, batch), plain.samples(key, batch)
-            np.testing.assert_allclose(ours.epochs, theirs.epochs, rtol=1e-6)
-            np.testing.assert_allclose(ours.weights, theirs.weights, rtol=1e-6, atol=1e-12)
+            told = theirs.weights * len(QUANTILES) > NEGLIGIBLE
+            np.testing.assert_allclose(ours.epochs, theirs.epochs[told], rtol=1e-6)
+            np.testing.assert_allclose(ours.weights, theirs.weights[told], rtol=1e-6, atol=1e-7)

@@ -96,3 +96,16 @@ def test_the_evidence_is_that_of_a_gaussian_at_each_level_of_noise(size: int) ->
                 log_det = np.linalg.slogdet(whole)[1]
                 expected = -0.5 * (residual_ @ np.linalg.solve(whole, residual_) + log_det)
                 assert found[k, j] == pytest.approx(expected, rel=1e-6)
+
+
+def test_of_many_cells_a_part_leads_to_the_law_that_all_of_them_settle() -> None:
+    space = Space(tuple(range(1, 13)), tuple(2**k for k in range(4, 12)), divisible=False)
+    grid = Grid.of(space.cells)
+    rng = np.random.default_rng(5)
+    truth = grid.model.law(PRIOR_MEAN + 0.5 * PRIOR_SD * rng.standard_normal(8)).values
+    places = rng.choice(len(truth), 70, replace=False).tolist()
+    noisy = truth + 0.03 * rng.standard_normal(len(truth))
+    many, few = fit(grid, measured(noisy, places)), fit(grid, measured(noisy, places[::2]))
+    off_many, off_few = (np.abs(fitted.mean - truth).mean() for fitted in (many, few))
+    assert off_many < off_few
+    assert (np.abs(many.mean - truth) <= 4 * many.sd).all()
