@@ -13,6 +13,7 @@ Beside FILE come FILE with the endings .md (tables) and, where matplotlib is ins
 import argparse
 import itertools
 import json
+import math
 import os
 import sys
 import time
@@ -25,7 +26,7 @@ from pathlib import Path
 from replay_summary import HINDSIGHT, Row, figure, markdown, summary
 from replay_tasks import GROUPS, Task, read, tasks, truth
 
-from raycosttune import NodeHours, WorkerHours
+from raycosttune import NodeHours, Plan, WorkerHours
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate import Moment, Noise, Outcome, Policy, bill, simulate
 from raycosttune.simulate.policies import OURS, OURS_FIXED, ZEUS, policy_names, start_policy
@@ -60,10 +61,7 @@ def run(job: Job) -> list[Row]:
     if job.policy in ORACLES:
         rows = list(_oracle_rows(job))
     elif job.policy in (OURS, OURS_FIXED):
-        rows = [
-            _row(job, job.policy, planned, [_simulate(job, planned).last])
-            for planned in job.planned_runs
-        ]
+        rows = [_certified_row(job, planned) for planned in job.planned_runs]
     else:
         outcomes = [_simulate(replace(job, policy=name), 1) for name in _variants(job)]
         fixed = [_stopped_at(outcome, FIXED_STOP) for outcome in outcomes]
@@ -130,6 +128,19 @@ def _row(job: Job, name: str, planned: int, moments: list[Moment]) -> Row:
         "chosen": best.chosen and [best.chosen.workers, best.chosen.batch_size],
         "oracle": [exact.oracle.workers, exact.oracle.batch_size],
     }
+
+
+def _certified_row(job: Job, planned: int) -> Row:
+    """Returns the row of ours, with what its certificate says against what is so.
+
+    The saving is that of the best cell of all, tried ones too, over the plan's.
+    """
+    outcome = _simulate(job, planned)
+    row = _row(job, job.policy, planned, [outcome.last])
+    if isinstance(outcome.plan, Plan) and math.isfinite(row["regret"]):
+        gap, saving = outcome.plan.certificate.gap, 1 - 1 / (1 + row["regret"])
+        row |= {"gap": gap, "certificate_holds": saving <= gap + 1e-9}
+    return row
 
 
 def _oracle_rows(job: Job) -> Iterator[Row]:

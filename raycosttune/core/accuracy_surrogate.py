@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
 from raycosttune.core.isotonic import Floats, Ints
-from raycosttune.core.recipe_epochs import NOISE_SD, RecipeEpochs, shape
+from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED, RecipeEpochs, shape
 
-DEFAULT_SLACK = 0.10
+DEFAULT_SLACK = TOLERATED
 RECIPE_SD = 0.4
 UNKNOWN_SD = 1.0
 TYPICAL_EPOCHS = 15.0
@@ -43,7 +43,8 @@ class AccuracySurrogate:
     """Models log E(b, h) = f(b) + g(h) from runs, finished and censored.
 
     Assumes that E does not fall with b at one recipe, with a slope of at most 1 in
-    log-log: accuracy falls with the batch at equal epochs and rises with epochs. The mean
+    log-log: accuracy falls with the batch at equal epochs and rises with epochs. Where the runs
+    of a recipe show that it falls first, the bounds have a valley instead. The mean
     takes f(b) = log(1 + b / B_noise), B_noise unknown; it is only ever a mean inside the
     bounds.
 
@@ -131,13 +132,15 @@ class AccuracySurrogate:
 
     def _ratio(self, recipe: str, reference: str) -> float:
         """Bounds g(recipe) / g(reference) from below, 0 where nothing compares them."""
-        theirs = self._runs[reference].seen if reference in self._runs else {}
-        ratios = (
-            seen.low / theirs[batch].high
-            for batch, seen in self._runs[recipe].seen.items()
-            if batch in theirs
+        if reference not in self._runs:
+            return 0.0
+        runs, theirs = self._runs[recipe], self._runs[reference]
+        low, high = runs.over(theirs)
+        is_one = len(runs.seen.keys() & theirs.seen.keys()) <= 1 or low <= high * math.exp(
+            self.slack
         )
-        return max(ratios, default=0.0) * math.exp(-self.slack)
+        # A factor that differs between batches by more than the slack bounds nothing.
+        return low * math.exp(-self.slack) if is_one else 0.0
 
     def samples(self, recipe: str | None, batch_size: int) -> Samples:
         """Samples the epochs to the target at a batch; recipe None is one not yet tried."""

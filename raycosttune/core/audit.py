@@ -1,9 +1,12 @@
 """The assumptions that the bounds rest on, held against what was measured."""
 
 import math
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK as EPOCHS_SLACK
+from raycosttune.core.epochs import Epochs
 from raycosttune.core.figure import counted, listed, told_apart
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.space import Allocation
@@ -16,6 +19,8 @@ TIME = (
 EPOCHS = (
     "Epochs to the target do not fall as the batch grows, and grow by at most the batch's factor."
 )
+WORKERS = "Epochs to the target depend on the batch, not on the workers."
+RECIPES = "Recipes differ in their epochs by a factor that is the same at every batch."
 
 
 @dataclass(frozen=True)
@@ -33,10 +38,29 @@ class Audit:
     breaks: tuple[str, ...]
 
 
-def audit(known: Knowledge) -> tuple[Audit, Audit]:
-    """Holds the assumptions on epoch time and on epochs against the measurements."""
-    times = Audit(TIME, math.expm1(known.time.slack), _of_times(known))
-    return times, Audit(EPOCHS, math.expm1(known.accuracy.slack), _of_epochs(known))
+def audit(known: Knowledge) -> tuple[Audit, ...]:
+    """Holds the assumptions on epoch time and on epochs against the measurements.
+
+    Each slack is at least what leaves no measurement outside the bounds that the others set: it
+    is calibrated by leaving each one out.
+    """
+    slack = math.expm1(known.accuracy.slack)
+    return (
+        Audit(TIME, math.expm1(known.time.slack), _of_times(known)),
+        Audit(EPOCHS, slack, (*_falling(known), *_of_epochs(known))),
+        Audit(WORKERS, slack, _of_workers(known)),
+        Audit(RECIPES, slack, _of_recipes(known)),
+    )
+
+
+def against(known: Knowledge) -> list[str]:
+    """Says what speaks against each assumption most, one line each."""
+    return [
+        f"against an assumption ({found.name.rstrip('.')}): {found.breaks[0]}"
+        + (f", and {len(found.breaks) - 1} more" if len(found.breaks) > 1 else "")
+        for found in audit(known)
+        if found.breaks
+    ]
 
 
 def _of_times(known: Knowledge) -> tuple[str, ...]:
@@ -63,6 +87,56 @@ def _of_epochs(known: Knowledge) -> tuple[str, ...]:
         f"{counted(len(known.tally.epochs[key].seen), 'batch size')}"
         for apart, key in broken
     )
+
+
+def _falling(known: Knowledge) -> Iterator[str]:
+    """Says which recipes need fewer epochs at larger batches first: their bounds have a valley."""
+    for key, runs in known.tally.epochs.items():
+        if runs.valleys != (0.0,):
+            yield (
+                f"{_recipe(known, key)} need fewer epochs as the batch grows, up to some batch: "
+                "the bounds allow for that, and reach farther down"
+            )
+
+
+def _of_workers(known: Knowledge) -> tuple[str, ...]:
+    """Says where runs of one batch and recipe on different workers contradict each other."""
+    found: dict[tuple[str, int], dict[int, list[Epochs]]] = defaultdict(lambda: defaultdict(list))
+    for digest in known.digests:
+        if digest.epochs is not None and not digest.is_resized:
+            workers = digest.record.allocation.workers
+            found[digest.recipe, digest.epochs.batch_size][workers].append(digest.epochs)
+    broken = []
+    for (key, batch), runs in found.items():
+        most = max(runs, key=lambda n: max(run.low for run in runs[n]))
+        others = [n for n in runs if n != most]
+        if not others:
+            continue
+        fewest = min(others, key=lambda n: min(run.high for run in runs[n]))
+        low, high = max(run.low for run in runs[most]), min(run.high for run in runs[fewest])
+        if low > high * math.exp(EPOCHS_SLACK):
+            much, few = told_apart(low, high)
+            where = f"{_recipe(known, key)} at batch {batch}"
+            needed = f"more than {much} epochs on {counted(most, 'worker')}"
+            text = f"{where} need {needed}, {few} on {counted(fewest, 'worker')}"
+            broken.append((low / high, text))
+    return tuple(text for _, text in sorted(broken, reverse=True))
+
+
+def _of_recipes(known: Knowledge) -> tuple[str, ...]:
+    """Says which recipes' epochs are no fixed multiple of those of the best one."""
+    if known.incumbent is None:
+        return ()
+    best = known.tally.epochs[known.incumbent.recipe]
+    broken = []
+    for key, runs in known.tally.epochs.items():
+        low, high = runs.over(best)
+        if low > high * math.exp(EPOCHS_SLACK):
+            more, less = told_apart(low, high)
+            times = f"at least {more} times the epochs of the best at one batch"
+            text = f"{_recipe(known, key)} need {times}, at most {less} times at another"
+            broken.append((low / high, text))
+    return tuple(text for _, text in sorted(broken, reverse=True))
 
 
 def _recipe(known: Knowledge, key: str) -> str:

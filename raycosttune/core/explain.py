@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from raycosttune.core.audit import against
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
@@ -39,7 +40,7 @@ def explain(
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
         plan, and as far as each is known: the verdict that no cell can meet the deadline,
         whether the deadline binds, what it and the last of the accuracy cost, the runner-up
-        plans, and the frontier.
+        plans, what speaks against the assumptions of the bounds, and the frontier.
     """
     lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
@@ -48,6 +49,7 @@ def explain(
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
     among = points(known)
     lines += limits(known, plan, among)
+    lines += against(known)
     lines += _frontier(known, among)
     return "\n".join(lines)
 

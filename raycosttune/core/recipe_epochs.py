@@ -11,6 +11,7 @@ from raycosttune.core.epochs import EARLIEST, Epochs, Seen
 from raycosttune.core.isotonic import Floats, bounds, violation
 
 NOISE_SD = 0.12
+TOLERATED = 0.10  # log slack within which runs count as rising with the batch
 
 
 class RecipeEpochs:
@@ -47,19 +48,61 @@ class RecipeEpochs:
     @cached_property
     def violation(self) -> float:
         """The least log slack under which its runs don't contradict each other."""
+        return self._shaped[1]
+
+    @property
+    def valleys(self) -> tuple[float, ...]:
+        """The batches below which its epochs may fall as the batch grows; 0: they only rise."""
+        return self._shaped[0]
+
+    @cached_property
+    def _shaped(self) -> tuple[tuple[float, ...], float]:
+        """Valleys and violation: what rises within `TOLERATED` has no valley.
+
+        The valleys tried do not hang on the runs, so that more runs never lower the violation.
+        """
         at, low, high = self._intervals
-        return violation(low, high, least(at, at))
+        rising = violation(low, high, least(at, at))
+        if rising <= TOLERATED:
+            return (0.0,), rising
+        found = [violation(low, high, least(at, at, to)) for to in self._noise_scales]
+        broken = max(min(found), TOLERATED)
+        if broken >= rising:
+            return (0.0,), rising
+        pairs = zip(self._noise_scales.tolist(), found, strict=True)
+        return tuple(valley for valley, apart in pairs if apart <= broken), broken
 
     def bounds(self, batches: Floats, slack: float) -> tuple[Floats, Floats]:
         """Bounds its epochs at some batches, both of the shape of `batches`.
 
-        Repeats at one batch that contradict each other bound the epochs between them.
+        Repeats at one batch that contradict each other bound the epochs between them. Where they
+        fall over some batches, each valley that agrees with the runs is allowed for.
         """
         at, low, high = self._intervals
         apart = np.where(at[:, None] == batches, 0.0, slack)
-        change = least(at, batches) - apart, -least(batches, at).T + apart
-        lower, upper = bounds(low, high, *change)
+        found = []
+        for valley in self.valleys:
+            change = least(at, batches, valley) - apart, apart - least(batches, at, valley).T
+            found.append(bounds(low, high, *change))
+        lower, upper = (
+            np.min([one for one, _ in found], axis=0),
+            np.max([o for _, o in found], axis=0),
+        )
         return np.exp(np.minimum(lower, upper)), np.exp(np.maximum(lower, upper))
+
+    def over(self, other: "RecipeEpochs") -> tuple[float, float]:
+        """Bounds its epochs over another recipe's, from the batches at which both ran.
+
+        Returns:
+            The lower bound, 0 where nothing compares them, and the upper one: below it where the
+            factor is not the same at every batch.
+        """
+        low, high = 0.0, math.inf
+        for batch in self.seen.keys() & other.seen.keys():
+            mine, theirs = self.seen[batch], other.seen[batch]
+            low = max(low, mine.low / theirs.high)
+            high = min(high, mine.high / max(theirs.low, EARLIEST))
+        return low, high
 
     @cached_property
     def _intervals(self) -> tuple[Floats, Floats, Floats]:
@@ -138,7 +181,20 @@ def shape(batches: Floats, noise_scales: Floats) -> Floats:
     return np.asarray(np.log1p(batches / noise_scales[:, None]), dtype=np.float64)
 
 
-def least(at: Floats, to: Floats) -> Floats:
-    """Returns the least log E(to) - log E(at), shape (at, to): E rises with slopes up to 1."""
-    change = np.minimum(np.log(to) - np.log(at)[:, None], 0.0)
-    return np.asarray(change, dtype=np.float64)
+def least(at: Floats, to: Floats, valley: float = 0.0) -> Floats:
+    """Returns the least log E(to) - log E(at), shape (at, to).
+
+    E rises with slopes up to 1 from the valley on, and falls as steeply at most before it.
+
+    Args:
+        at: Batches, shape (k,).
+        to: Batches, shape (l,).
+        valley: The batch with the fewest epochs, 0 where E only rises.
+    """
+    one, other = np.log(at)[:, None], np.log(to)
+    if valley <= 0:
+        return np.asarray(np.minimum(other - one, 0.0), dtype=np.float64)
+    one, other = one - math.log(valley), other - math.log(valley)
+    down = np.maximum(np.maximum(one, 0.0) - np.maximum(other, 0.0), 0.0)
+    up = np.maximum(np.maximum(-one, 0.0) - np.maximum(-other, 0.0), 0.0)
+    return np.asarray(-(down + up), dtype=np.float64)

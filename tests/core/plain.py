@@ -21,7 +21,7 @@ from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.incumbent import Incumbent, cautious
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.recipe_epochs import NOISE_SD
+from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED
 
 
 class PlainAccuracy:
@@ -38,21 +38,38 @@ class PlainAccuracy:
     @property
     def slack(self) -> float:
         """Widens the default to whatever two runs of a recipe contradict each other by."""
-        broken = (
-            _low(u) + _least(u.batch_size, v.batch_size) - _high(v)
-            for u in self.seen
-            for v in self.seen
-            if u.recipe == v.recipe
-        )
-        return max([DEFAULT_SLACK, *broken])
+        return max([DEFAULT_SLACK, *(self._shaped(recipe)[1] for recipe in self.recipes)])
+
+    def _broken(self, recipe: str | None, valley: float) -> float:
+        runs = self._of(recipe)
+        pairs = ((u, v) for u in runs for v in runs)
+        broken = (_low(u) + _least(u.batch_size, v.batch_size, valley) - _high(v) for u, v in pairs)
+        return max([0.0, *broken])
+
+    def _shaped(self, recipe: str | None) -> tuple[list[float], float]:
+        """Valleys that agree with a recipe's runs, and what they still contradict."""
+        rising = self._broken(recipe, 0.0)
+        broken = {float(to): self._broken(recipe, float(to)) for to in self._scales}
+        left = max(TOLERATED, min(broken.values()))
+        if rising <= TOLERATED or left >= rising:
+            return [0.0], rising
+        return [valley for valley, apart in broken.items() if apart <= left], left
 
     def bounds(self, recipe: str, batch_size: int) -> tuple[float, float]:
-        """Bounds the epochs at a batch by each run of the recipe."""
-        lower, upper = -math.inf, math.inf
-        for run in self._of(recipe):
-            slack = 0.0 if run.batch_size == batch_size else self.slack
-            lower = max(lower, _low(run) + _least(run.batch_size, batch_size) - slack)
-            upper = min(upper, _high(run) - _least(batch_size, run.batch_size) + slack)
+        """Bounds the epochs at a batch by each run of the recipe, whatever valley agrees."""
+        found = []
+        for valley in self._shaped(recipe)[0]:
+            lower, upper = -math.inf, math.inf
+            for run in self._of(recipe):
+                slack = 0.0 if run.batch_size == batch_size else self.slack
+                up = _least(run.batch_size, batch_size, valley)
+                down = _least(batch_size, run.batch_size, valley)
+                lower, upper = (
+                    max(lower, _low(run) + up - slack),
+                    min(upper, _high(run) - down + slack),
+                )
+            found.append((lower, upper))
+        lower, upper = min(low for low, _ in found), max(high for _, high in found)
         return math.exp(min(lower, upper)), math.exp(max(lower, upper))
 
     def floor(self, batch_size: int, reference: str) -> float:
@@ -60,12 +77,17 @@ class PlainAccuracy:
         least = self.bounds(reference, batch_size)[0]
         floors = [least]
         for recipe in self.recipes:
-            ratios = [
-                mine.low / other.high * math.exp(-self.slack)
+            pairs = [
+                (mine, other)
                 for mine in self._of(recipe)
                 for other in self._of(reference)
-                if other.batch_size == mine.batch_size and not other.is_censored
+                if other.batch_size == mine.batch_size
             ]
+            low = max((mine.low / other.high for mine, other in pairs), default=0.0)
+            high = min((m.high / max(o.low, EARLIEST) for m, o in pairs), default=math.inf)
+            is_alone = len({mine.batch_size for mine, _ in pairs}) <= 1
+            is_one = is_alone or low <= high * math.exp(self.slack)
+            ratios = [low * math.exp(-self.slack)] if is_one else []
             own = self.bounds(recipe, batch_size)[0]
             floors.append(max([own, *(least * ratio for ratio in ratios)]))
         return min(floors)
@@ -165,8 +187,10 @@ def _high(run: Epochs) -> float:
     return math.log(run.high)
 
 
-def _least(at: float, to: float) -> float:
-    return min(math.log(to) - math.log(at), 0.0)
+def _least(at: float, to: float, valley: float = 0.0) -> float:
+    """Epochs fall on the way to the valley, by the batch's factor at most, and rise beyond it."""
+    lowest = max(to, valley) if to < at else min(to, valley)
+    return -abs(math.log(lowest / at)) if min(at, to) <= lowest <= max(at, to) else 0.0
 
 
 def demonstrated(known: Knowledge) -> Iterator[tuple[Incumbent, float, list[Digest]]]:

@@ -158,10 +158,10 @@ def test_noisy_repeats_bound_the_epochs_between_them() -> None:
 
 
 @given(st.floats(0.3, 0.9))
-def test_epochs_that_fall_with_the_batch_widen_the_slack(fall: float) -> None:
+def test_epochs_that_fall_faster_than_the_batch_grows_widen_the_slack(fall: float) -> None:
     runs = [Epochs(32, "a", 10, 10), Epochs(64, "a", 10 * fall, 10 * fall)]
     slack = surrogate_of(runs).slack
-    assert slack == pytest.approx(max(DEFAULT_SLACK, -math.log(fall)))
+    assert slack == pytest.approx(max(DEFAULT_SLACK, -math.log(2 * fall)))
 
 
 @given(st.floats(2.5, 20))
@@ -254,3 +254,14 @@ def test_it_is_the_plain_formula_over_all_pairs_of_runs(data: st.DataObject) -> 
             told = theirs.weights * len(QUANTILES) > NEGLIGIBLE
             np.testing.assert_allclose(ours.epochs, theirs.epochs[told], rtol=1e-6)
             np.testing.assert_allclose(ours.weights, theirs.weights[told], rtol=1e-6, atol=1e-7)
+
+
+def test_a_recipe_whose_factor_differs_between_batches_is_held_against_none() -> None:
+    best = [Epochs(32, "a", 9, 10), Epochs(64, "a", 9, 10)]
+    same = [Epochs(32, "b", 19, 20), Epochs(64, "b", 19, 20)]
+    other = [Epochs(32, "b", 19, 20), Epochs(64, "b", 39, 40)]
+    assert surrogate_of([*best, *same]).floor(256, "a") == pytest.approx(
+        surrogate_of(best).floor(256, "a")
+    )
+    assert surrogate_of([*best, *other])._ratio("b", "a") == 0
+    assert surrogate_of([*best, *same])._ratio("b", "a") > 1
