@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from replay_promises import certificates, promises_table
 
 Row = dict[str, Any]
 HINDSIGHT = " (best stop in hindsight)"
@@ -64,18 +65,9 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
         "kept_deadline_and_target": float(
             np.mean([not (row["misses_deadline"] or row["misses_target"]) for row in rows])
         ),
-        "certificates": {planned: _certificates(each) for planned, each in by_planned.items()},
+        "certificates": {planned: certificates(each) for planned, each in by_planned.items()},
         "median_search_spend": _json(np.median(_column(rows, "spend"))),
     }
-
-
-def _certificates(rows: Sequence[Row]) -> dict[str, float] | None:
-    """Returns how many certificates hold, and their median gap; None where there are none."""
-    given = [row for row in rows if "gap" in row]
-    if not given:
-        return None
-    holds = float(np.mean([row["certificate_holds"] for row in given]))
-    return {"hold": holds, "median_gap": float(np.median(_column(given, "gap")))}
 
 
 def _intervals(rows: Sequence[Row]) -> dict[str, list[float | None]]:
@@ -144,7 +136,7 @@ def markdown(result: dict[str, Any]) -> str:
         f"{settings['cost']}, start-up {settings['startup']:g} s, "
         f"{settings['seeds']} seeds, {settings['noise']:.0%} noise on times"
     )
-    tables = (_policies_table, _promises_table, _tasks_table, _joint_table)
+    tables = (_policies_table, promises_table, _tasks_table, _joint_table)
     return "\n".join([head, "", *(line for table in tables for line in [*table(result), ""])])
 
 
@@ -169,26 +161,6 @@ def _policies_table(result: dict[str, Any]) -> Iterator[str]:
             f"{_text(each['median_search_spend'])} | {_text(each['worst_regret'])} | "
             f"{each['deadline_misses']} | {each['target_misses']} | {each['runs']} |"
         )
-
-
-def _promises_table(result: dict[str, Any]) -> Iterator[str]:
-    """Yields what ours promises, and how much of it is so."""
-    promising = {
-        name: each
-        for name, each in result["policies"].items()
-        if any(each.get("certificates", {}).values())
-    }
-    if not promising:
-        return
-    yield "| policy | planned runs | certificates that hold | median certified gap |"
-    yield "|---|---|---|---|"
-    for name, each in promising.items():
-        for planned, found in each["certificates"].items():
-            if found is not None:
-                yield f"| {name} | {planned} | {found['hold']:.1%} | {found['median_gap']:.0%} |"
-        kept, regret = each["kept_deadline_and_target"], each["regret_at_most_5_percent"]
-        yield ""
-        yield f"{name}: deadline and target kept in {kept:.1%}, regret at most 5 % in {regret:.1%}."
 
 
 def _tasks_table(result: dict[str, Any]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going, going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Report, TrialRecord
-from raycosttune.core.outlook import Outlook
 from raycosttune.core.planner import Planner
 from raycosttune.core.space import Space
 from raycosttune.core.stopping import _why, decide
@@ -286,23 +285,3 @@ def test_a_run_on_workers_beside_the_grid_is_still_judged(deadline: float | None
     assert cause(decide(known, live, goes)) is StopCause.COST
     live.reports.append(Report(3.0, limits.target, 50.0, workers=3))
     assert cause(decide(known, live, goes)) is StopCause.REACHED
-
-
-@pytest.mark.parametrize(("deadline", "is_asked"), [(200.0, False), (100.5, True)])
-def test_a_run_that_the_bounds_show_in_time_needs_no_forecast(
-    monkeypatch: pytest.MonkeyPatch, deadline: float, *, is_asked: bool
-) -> None:
-    done = [Report(k + 1.0, float(k == 9), 10.0) for k in range(10)]
-    other = TrialRecord("done", CELL, {}, 0, done)
-    record = running(*(Report(k + 1.0, 0.0, 10.0) for k in range(5)))
-    known = Knowledge([other, record], SPACE, goal(deadline_seconds=deadline), WorkerHours())
-    forecast = Planner(known, recipes=False, can_resize=False)
-    asked: list[str | None] = []
-
-    def outlook(recipe: str | None) -> Outlook:
-        asked.append(recipe)
-        return Outlook(known, recipe, can_resize=False)
-
-    monkeypatch.setattr(forecast, "outlook", outlook)
-    assert stopping._guard(known, record, still(record), forecast) is None
-    assert bool(asked) is is_asked
