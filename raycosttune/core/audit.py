@@ -128,8 +128,9 @@ def _of_recipes(known: Knowledge) -> tuple[str, ...]:
     if known.incumbent is None:
         return ()
     best = known.tally.epochs[known.incumbent.recipe]
+    others = {key: runs for key, runs in known.tally.epochs.items() if runs is not best}
     broken = []
-    for key, runs in known.tally.epochs.items():
+    for key, runs in others.items():
         low, high = runs.over(best)
         if low > high * math.exp(EPOCHS_SLACK):
             more, less = told_apart(low, high)

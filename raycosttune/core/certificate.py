@@ -9,7 +9,6 @@ from raycosttune.core.cost import may_fall
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.outcome import outcomes
 
 
 @dataclass(frozen=True)
@@ -70,22 +69,7 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     )
 
 
-def likely_gap(known: Knowledge, incumbent: Incumbent) -> float:
-    """Says by what is likely, priors and laws included, how much an untried cell could save.
-
-    Returns:
-        The largest saving that a cell makes with a chance of at least one in fifty, as a fraction
-        of the plan's cost, in [0, 1]. Unlike a certificate's gap it is no bound.
-    """
-    places = _untried(known, incumbent)
-    if len(places) == 0:
-        return 0.0
-    seconds, costs = outcomes(known, places, incumbent.recipe)
-    least = np.where(known.keeps(places, seconds), costs, math.inf)[:, 0]
-    return max(1 - float(least.min()) / incumbent.cost.mid, 0.0)
-
-
-def _untried(known: Knowledge, incumbent: Incumbent) -> Ints:
+def untried(known: Knowledge, incumbent: Incumbent) -> Ints:
     """Places of the cells that were not measured through."""
     return known.places[~known.plans.is_measured(incumbent.recipe)[known.places]]
 
@@ -96,7 +80,7 @@ def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:
     Returns:
         Shape (cells that may be cheaper,).
     """
-    places = _untried(known, incumbent)
+    places = untried(known, incumbent)
     batches = known.grid.batches[places]
     floors = {
         batch: known.accuracy.floor(batch, incumbent.recipe) for batch in set(batches.tolist())

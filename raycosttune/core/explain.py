@@ -20,12 +20,13 @@ RUNNERS_UP = 3
 ROWS = 5  # with its heading the frontier has six lines
 
 
-def explain(
+def explain(  # noqa: PLR0913 - all that a search can tell
     known: Knowledge,
     why: Mapping[str, str],
     ahead: Experiment | Profile | str,
     plan: Plan | NoPlan,
     prior: Prior | None = None,
+    likely: float | None = None,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
@@ -35,6 +36,7 @@ def explain(
         ahead: The run or profile that comes next, or why none does.
         plan: The plan, or why there is none.
         prior: What an earlier sweep showed, if anything.
+        likely: What an untried cell is likely to save at most, None where nothing tells.
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
@@ -48,6 +50,9 @@ def explain(
     lines.append(next_step(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
     among = points(known)
+    if likely is not None and isinstance(plan, Plan):
+        most = f"no untried configuration saves more than {math.ceil(likely * 100)}%"
+        lines.append(f"likely, not certain: {most}, each but for a chance of about 2%")
     lines += limits(known, plan, among)
     lines += against(known)
     lines += _frontier(known, among)

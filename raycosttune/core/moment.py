@@ -9,6 +9,7 @@ from raycosttune.core.decision import Decision
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import going
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.likely import likely_gap
 from raycosttune.core.limits import hopeless
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
@@ -48,6 +49,14 @@ class Moment:
             return None
         recipes, can_resize = has_recipes(self._proposer), self._abilities.resize
         return Planner(self.known, recipes=recipes, can_resize=can_resize)
+
+    @property
+    def likely(self) -> float | None:
+        """What an untried cell is likely to save at most, None without a plan to save on."""
+        incumbent = self.known.incumbent
+        if incumbent is None or self.forecast is None:
+            return None
+        return likely_gap(self.forecast.outlook(incumbent.recipe), incumbent)
 
     @property
     def planner(self) -> Planner | None:

@@ -238,7 +238,8 @@ class Session(Book):
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        return explain(self.known, self._why, self.ahead, plan, self.prior)
+        told = self.ahead, plan, self.prior, self.moment.likely
+        return explain(self.known, self._why, *told)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""

@@ -266,3 +266,22 @@ def test_a_profile_that_was_lost_is_told_with_its_reason() -> None:
         plan = make_plan(known, None, 0.0)
         first = explain(known, {}, "nothing pays", plan).splitlines()[0]
         assert first == f"p: a profile of 1 cell on 1 worker, 0 worker-hours: {said}."
+
+
+def test_with_a_plan_it_says_what_untried_cells_are_likely_to_save() -> None:
+    space = Space((1, 2), (64, 128))
+    job = amdahl(space)
+    session = Simulation(space, goal(), job).session
+    session.adopt(job.record(goal(), space.cells[0], "a"))
+    (line,) = (line for line in session.explain().splitlines() if line.startswith("likely, not "))
+    assert "no untried configuration saves more than " in line
+
+
+def test_it_says_what_speaks_against_an_assumption() -> None:
+    slow = [Report(k + 1.0, float(k == 19), 36.0) for k in range(20)]
+    session = Simulation(PAIR, goal(), JOB).session
+    session.adopt(BOTH[0])
+    session.adopt(TrialRecord("slow", TWO, {}, 1, slow, Ended(EndCause.REACHED)))
+    lines = [line for line in session.explain().splitlines() if line.startswith("against an ")]
+    assert len(lines) == 2
+    assert "depend on the batch, not on the workers): the runs at batch 64 need" in lines[1]
