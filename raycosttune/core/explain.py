@@ -20,7 +20,7 @@ RUNNERS_UP = 3
 ROWS = 5  # with its heading the frontier has six lines
 
 
-def explain(  # noqa: PLR0913 - all that a search can tell
+def explain(
     known: Knowledge,
     why: Mapping[str, str],
     ahead: Experiment | Profile | str,
