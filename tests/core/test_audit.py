@@ -81,6 +81,12 @@ def test_epochs_that_hang_on_the_workers_break_the_third() -> None:
     assert found.slack > 0.5  # the bounds lie between what the runs show
 
 
+def test_a_trial_without_a_report_speaks_against_nothing() -> None:
+    silent = TrialRecord("c", SPACE.allocation(2, 32), {}, 2)
+    found = audit(known(trial("a", (1, 32), 2.0, 10, None), silent))
+    assert not any(each.breaks for each in found)
+
+
 def test_recipes_whose_factor_hangs_on_the_batch_break_the_fourth() -> None:
     best = trial("a", (1, 32), 2.0, 10, 0.1), trial("b", (1, 64), 1.9, 12, 0.1)
     alike = trial("c", (1, 32), 2.0, 20, 0.2), trial("d", (1, 64), 1.9, 24, 0.2)
