@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
@@ -72,6 +73,12 @@ class Belief:
         """Log E by law, offset and batch."""
         return self.law.log_epochs
 
+    @cached_property
+    def epochs(self) -> Floats:
+        """Epochs of the evaluation that reaches the target, by law, offset and batch."""
+        evaluations = np.ceil(np.exp(self.log_epochs) / self.period - 1e-6)
+        return np.asarray(np.maximum(evaluations, 1.0) * self.period, dtype=np.float64)
+
     def stages(self, batch_size: int, after: float) -> Floats:
         """Returns epochs that the run reaches with equal chance, given those without success.
 
@@ -111,8 +118,9 @@ class Belief:
         levels = (np.arange(STAGES) + 0.5) / STAGES
         own = self._own.get(batch_size)
         if own is not None and own.seen.reached:
-            sd = RUN_SD * math.sqrt(0.5 + 0.5 / own.seen.reached)
-            found = np.exp(own.seen.mean + sd * ndtri(levels))
+            middle, width = own.seen.middle
+            sd = math.hypot(RUN_SD * math.sqrt(0.5 + 0.5 / own.seen.reached), width)
+            found = np.exp(middle + sd * ndtri(levels))
             return np.asarray(np.maximum(found, after), dtype=np.float64)
         logs = self.log_epochs[:, :, self._at(batch_size)].ravel()
         weights = self.weights.ravel()

@@ -91,9 +91,25 @@ class Seen:
         return math.log(self.high)
 
     @cached_property
+    def middle(self) -> tuple[float, float]:
+        """Mean log epochs of the runs that reached the target, and the deviation of one.
+
+        Each needed somewhere between its last evaluation below the target and the next one.
+        """
+        ends = [(low, high, n) for (low, high), n in self.counts.items() if math.isfinite(high)]
+        reached = [(span(low, high), high, n) for low, high, n in ends]
+        mean = sum(n * (math.log(high) - gap / 2) for gap, high, n in reached) / self.reached
+        return mean, math.sqrt(sum(n * gap**2 / 12 for gap, _, n in reached) / self.reached)
+
+    @cached_property
     def vain(self) -> Mapping[float, int]:
         """How many runs made so many epochs in vain and did not reach the target."""
         return {low: count for (low, high), count in self.counts.items() if math.isinf(high)}
+
+
+def span(low: float, high: float) -> float:
+    """Returns the width of an interval of epochs in log; one from 0 begins at half its end."""
+    return math.log(high / max(low, high / 2))
 
 
 def _before_first(run: Epochs) -> float:

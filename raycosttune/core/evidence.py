@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr
 
-from raycosttune.core.epochs import EARLIEST
+from raycosttune.core.epochs import EARLIEST, span
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.law import Law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
@@ -56,6 +56,6 @@ def _of_interval(grid: Law, batch_size: int, low: float, high: float) -> Floats:
     if math.isinf(high):
         beyond = (logs - math.log(max(low, EARLIEST))) / RUN_SD
         return np.asarray(log_ndtr(beyond), dtype=np.float64)
-    gap = math.log(high / max(low, high / 2))
+    gap = span(low, high)
     sd = math.sqrt(RUN_SD**2 + gap**2 / 12 + GRID_SD**2)
     return np.asarray(-0.5 * ((math.log(high) - gap / 2 - logs) / sd) ** 2, dtype=np.float64)

@@ -11,6 +11,10 @@ from raycosttune.core.isotonic import Floats
 TYPICAL_EPOCHS = 20.0
 UNKNOWN_SD = 1.3
 FALLING = ((0.0, 0.7), (0.35, 0.2), (1.0, 0.1))
+# Beyond the noise scale a larger batch saves next to no time, so that hardly anybody offers one:
+# the largest is about the noise scale, a few times more or less.
+SCALE_SD = 1.5
+MOST_SDS = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +48,10 @@ class Law:
 def law(batches: tuple[int, ...]) -> Law:
     """Returns the grid of laws over some batches."""
     b = np.array(batches, dtype=np.float64)
-    scales = np.geomspace(b[0] / 8, b[-1] * 8, 14)
+    off = SCALE_SD * np.linspace(-MOST_SDS, MOST_SDS, 14)
     falls = np.array([part * b[0] for part, _ in FALLING])
-    scale, fall = (axis.ravel() for axis in np.meshgrid(scales, falls, indexing="ij"))
+    scale, fall = (axis.ravel() for axis in np.meshgrid(b[-1] * np.exp(off), falls, indexing="ij"))
+    log_falling = np.log([weight for _, weight in FALLING])
     middle = math.sqrt(b[0] * b[-1])
 
     def rise(at: Floats) -> Floats:
@@ -57,6 +62,6 @@ def law(batches: tuple[int, ...]) -> Law:
         batches=batches,
         log_scale=np.log(scale),
         shape=rise(b) - rise(np.array([middle])),
-        log_prior=np.tile(np.log([weight for _, weight in FALLING]), len(scales)),
+        log_prior=np.add.outer(-0.5 * (off / SCALE_SD) ** 2, log_falling).ravel(),
         offsets=math.log(TYPICAL_EPOCHS) + UNKNOWN_SD * np.linspace(-3.2, 3.2, 41),
     )

@@ -14,7 +14,8 @@ LEAST_PROGRESS = 0.97
 SMOOTHED = 3
 SCALE_SD = 0.5
 GROWTH, GROWTH_SD = 1.0, 0.8
-TAILS = 3.0  # degrees of freedom: rates that fall in steps bend a curve far off
+TAILS, PEAK = 3.0, 0.3676  # degrees of freedom of Student's t, and its density at 0
+STEPPED = 0.3  # how often a run waits for its learning rate to fall
 
 
 def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
@@ -22,7 +23,8 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
 
     The gap to the target shrinks linearly in the logarithm of the epochs, as it roughly does
     under many schedules; only its share of the first gap counts, with a wide deviation, since
-    rates that fall in steps and power laws bend the curve.
+    power laws bend the curve. Where the learning rate falls in steps, a run stands still before
+    the fall: a gap that is larger than expected, up to the first one, says little.
 
     Args:
         gaps: Epoch and gap to the target of each evaluation, the gap positive.
@@ -43,7 +45,9 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     ends = np.maximum(log_epochs, math.log(furthest) + 0.01)
     expected = np.log((ends - now) / (ends - first))
     apart = (math.log(share) - expected) / CURVE_SD
-    return np.asarray(-2 * np.log1p(apart**2 / TAILS), dtype=np.float64)
+    smooth = PEAK / CURVE_SD * (1 + apart**2 / TAILS) ** (-(TAILS + 1) / 2)
+    waiting = np.where(apart > 0, 1 / np.maximum(-expected, CURVE_SD), 0.0)
+    return np.asarray(np.log((1 - STEPPED) * smooth + STEPPED * waiting), dtype=np.float64)
 
 
 def scale_evidence(
@@ -53,7 +57,8 @@ def scale_evidence(
 
     What acts on the epochs to the target is about the noise scale half-way to it. Before, it
     is lower, by about the ratio of the epochs: an early reading is shifted so far, and its
-    interval widened.
+    interval widened. The first one of a run goes back to its start, where the noise scale is
+    nearly 0 whatever becomes of it: it says nothing.
 
     Args:
         scales: Epoch and gradient noise scale in samples of each evaluation.
@@ -67,14 +72,15 @@ def scale_evidence(
     References:
         McCandlish et al. 2018 (the noise scale grows in training).
     """
-    if not scales:
+    later = sorted(scales)[1:]
+    if not later:
         return np.zeros_like(log_epochs)
     ends = log_epochs if reached is None else np.full_like(log_epochs, math.log(reached))
     half = ends - math.log(2)
-    epochs, found = np.log(np.array(sorted(scales))).T
+    epochs, found = np.log(np.array(later)).T
     beyond = np.maximum(half - epochs[-1], 0.0)
     expected = np.interp(half, epochs, found) + GROWTH * beyond
     sd = np.hypot(SCALE_SD, GROWTH_SD * beyond)
     apart = (log_scale[:, None] - expected) / sd
-    # Heavy tails: the first readings of a run can be nearly 0.
+    # Heavy tails: the early readings of a run can be nearly 0.
     return np.asarray(-np.log(sd) - 2 * np.log1p(apart**2 / TAILS), dtype=np.float64)

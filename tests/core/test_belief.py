@@ -121,6 +121,26 @@ def test_a_success_is_what_is_expected_of_its_batch(batch: int, epochs: int) -> 
     assert np.median(found.stages(batch, 0.0)) == pytest.approx(epochs, rel=0.1, abs=1)
 
 
+def test_a_run_that_is_evaluated_twice_is_expected_to_need_both_again() -> None:
+    """What lies between the evaluations is no reason to expect a third one."""
+    found = belief([run(64, 2, reached=True)]).stages(64, 0.0)
+    assert np.mean(found == 2) > 0.5
+    assert np.mean(found <= 2) > 0.9
+
+
+def test_epochs_count_up_to_the_evaluation_that_shows_them() -> None:
+    found = belief([], period=3.0).epochs
+    assert found.min() == 3.0
+    assert found / 3 == pytest.approx(np.round(found / 3))
+    assert (found >= np.exp(belief([]).log_epochs) * (1 - 1e-6)).all()
+
+
+def test_the_largest_batch_is_expected_to_be_about_the_noise_scale() -> None:
+    found = belief([])
+    log_scale = found.expected(np.broadcast_to(GRID.log_scale[:, None], found.weights.shape))
+    assert float(log_scale) == pytest.approx(math.log(BATCHES[-1]), abs=1e-9)
+
+
 def test_several_successes_are_averaged_and_narrow_the_stages() -> None:
     one = belief([run(64, 30, reached=True)]).stages(64, 0.0)
     many = belief([run(64, e, reached=True) for e in (28, 30, 32, 30)]).stages(64, 0.0)

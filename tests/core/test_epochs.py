@@ -42,6 +42,14 @@ def test_what_lies_before_a_first_evaluation_is_less_than_it() -> None:
     assert math.exp(vain.log_low) == pytest.approx(EARLIEST)
 
 
+def test_runs_reach_the_target_somewhere_between_two_evaluations() -> None:
+    mean, sd = Seen.of(64, [Epochs(64, "a", 2.0, 3.0), Epochs(64, "a", 9.0, math.inf)]).middle
+    assert mean == pytest.approx((math.log(2) + math.log(3)) / 2)
+    assert sd == pytest.approx(math.log(1.5) / math.sqrt(12))
+    twice, _ = Seen.of(64, [Epochs(64, "a", 2.0, 3.0), Epochs(64, "a", 3.0, 4.0)]).middle
+    assert twice == pytest.approx((math.log(2) + 2 * math.log(3) + math.log(4)) / 4)
+
+
 def test_runs_are_added_to_a_new_sum() -> None:
     one = Seen.of(64, [Epochs(64, "a", 1.0, 2.0)])
     two = one.plus(Epochs(64, "a", 3.0, math.inf))

@@ -49,6 +49,16 @@ def test_a_curve_that_shows_no_slope_says_nothing(gaps: list[tuple[float, float]
     assert not curve_evidence(gaps, LOGS).any()
 
 
+def test_a_run_that_stands_still_may_be_about_to_learn_and_one_ahead_of_its_law_may_not() -> None:
+    """Epochs that leave a law behind count for little against it only where the gap is large."""
+    slow, fast = ([(1.0, 1.0), (10.0, gap)] for gap in (0.95, 0.02))
+    soon, late = math.log(11), math.log(2000)
+    against_soon, _ = curve_evidence(slow, np.array([soon, late]))
+    _, against_late = curve_evidence(fast, np.array([soon, late]))
+    assert against_soon - curve_evidence(slow, LOGS).max() > -4
+    assert against_late - curve_evidence(fast, LOGS).max() < -4
+
+
 def test_a_smaller_gap_promises_fewer_epochs() -> None:
     ends = [
         likeliest(curve_evidence([(1.0, 1.0), (10.0, gap)], LOGS), LOGS)
@@ -68,13 +78,24 @@ def test_a_constant_noise_scale_of_a_whole_run_names_its_law(scale: float, reach
 
 def test_an_early_reading_counts_less_and_hints_at_a_larger_scale() -> None:
     logs = np.full((len(SCALES), 1), math.log(100))
-    early, late = (scale_evidence([(e, 100.0)], None, logs, SCALES) for e in (1.0, 50.0))
+    early, late = (
+        scale_evidence([(e / 2, 100.0), (e, 100.0)], None, logs, SCALES) for e in (1.0, 50.0)
+    )
     assert likeliest(early, SCALES) > likeliest(late, SCALES)
     assert np.ptp(early) < np.ptp(late)
 
 
-def test_without_a_reading_every_scale_is_as_likely() -> None:
-    assert not scale_evidence([], None, np.zeros((3, 2)), np.zeros(3)).any()
+@pytest.mark.parametrize("scales", [[], [(1.0, 0.01)]])
+def test_without_a_reading_after_the_first_every_scale_is_as_likely(
+    scales: list[tuple[float, float]],
+) -> None:
+    assert not scale_evidence(scales, None, np.zeros((3, 2)), np.zeros(3)).any()
+
+
+def test_the_first_reading_of_a_run_says_nothing() -> None:
+    logs = np.full((len(SCALES), 1), math.log(8))
+    told = [scale_evidence([(1.0, low), (2.0, 20.0)], 8.0, logs, SCALES) for low in (1e-6, 20.0)]
+    assert told[0] == pytest.approx(told[1])
 
 
 def test_readings_after_a_restart_count_in_the_order_of_their_epochs() -> None:
