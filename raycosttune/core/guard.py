@@ -80,6 +80,18 @@ def chances(
     return Chances(tuple(counts.tolist()), met(seconds), met(later), costs)
 
 
+def hopeless(seen: Chances) -> Stop | None:
+    """Ends a run that next to surely misses its deadline: all that it still costs is lost."""
+    best = float(seen.in_time.max())
+    if best >= HOPELESS:
+        return None
+    return Stop(
+        StopCause.DEADLINE,
+        f"reaches the target by the deadline with an estimated chance of {best:.1%}, "
+        "on whatever workers it may have",
+    )
+
+
 def guarded(seen: Chances, going: Going) -> Resize | Stop | None:
     """Helps a run whose deadline is at risk: with other workers, or by ending it.
 
@@ -91,13 +103,9 @@ def guarded(seen: Chances, going: Going) -> Resize | Stop | None:
     now = float(seen.in_time[seen.workers.index(going.workers)])
     if now >= SAFE:
         return None
+    if (stop := hopeless(seen)) is not None:
+        return stop
     best = float(seen.in_time.max())
-    if best < HOPELESS:
-        return Stop(
-            StopCause.DEADLINE,
-            f"reaches the target by the deadline with an estimated chance of {best:.1%}, "
-            "on whatever workers it may have",
-        )
     if seen.later.max() >= SAFE:
         return None
     good = np.flatnonzero(seen.in_time >= min(SAFE, best))

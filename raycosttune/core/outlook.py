@@ -6,11 +6,9 @@ from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
-from scipy.special import ndtr
 
 from raycosttune.core.belief import Belief, Clues
 from raycosttune.core.cells import cells_of
-from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.gaussian import below
 from raycosttune.core.going import Going
 from raycosttune.core.isotonic import Floats, Ints
@@ -23,6 +21,7 @@ MISSING = 4.0  # what a batch counts, in whole runs, under laws that no cell is 
 RESTART = 1.43  # a restart costs more than what it costs whoever knows the epochs in advance
 LEAST_CHANCE, EVEN = 1e-3, 0.5
 LEAST_RATE = 1e-12
+LEAST_SD = 0.02
 HOPE = 1.0
 NEGLIGIBLE = 1e-15  # laws of so little weight change no average
 
@@ -83,7 +82,7 @@ class Outlook:
     @cached_property
     def costs(self) -> Floats:
         """Cost of a run on the best workers under each law, shape (s, o, b); infinite if late."""
-        epochs = np.maximum(np.exp(self.belief.log_epochs), self.belief.period)
+        epochs = self.belief.epochs
         columns = []
         for k, batch in enumerate(self.batches):
             cost, _ = self.cheapest(batch, epochs[:, :, k], caution=0.5)
@@ -98,7 +97,7 @@ class Outlook:
         chance = float((self.belief.weights * feasible).sum())
         if chance < LEAST_CHANCE:
             slow = self.rates.min() * np.exp(self.log_seconds).max()
-            return float(slow * self.belief.expected(np.exp(self.belief.log_epochs)).min())
+            return float(slow * self.belief.expected(self.belief.epochs).min())
         return float((self.belief.weights * np.where(feasible, best, 0.0)).sum()) / chance
 
     @cached_property
@@ -109,7 +108,7 @@ class Outlook:
     @cached_property
     def soonest(self) -> Floats:
         """Seconds of the fastest run under each law, shape (s, o), uncertain cells hoped fast."""
-        epochs = np.maximum(np.exp(self.belief.log_epochs), self.belief.period)
+        epochs = self.belief.epochs
         hoped = np.exp(self.log_seconds - HOPE * self.sd)
         soonest = np.full(epochs.shape[:2], math.inf)
         for k, batch in enumerate(self.batches):
@@ -189,7 +188,8 @@ class Outlook:
 
         Args:
             batch_size: Its batch.
-            penalty: Least cost of a failure.
+            penalty: Least cost of a failure; of a run that goes on, what a fresh one costs now,
+                which rises with the epochs made in vain.
             epoch: Epochs done.
             seconds_left: Seconds until the deadline.
             going: How it runs now, None before the start.
@@ -234,11 +234,16 @@ class Outlook:
             self._can_resize and (going is None or going.can_resize),
             lost=0.0 if going is None else going.lost_epochs,
             changes=0 if going is None else going.changes,
+            sd=self._sd(k, stages - epoch),
         )
+        if going is None:
+            failing = np.maximum(failing, penalty)
+        else:
+            failing = failing * (penalty / failing[0])
         step: Step = best_step(
             choices,
             stages,
-            np.maximum(failing, penalty),
+            failing,
             seconds_left=seconds_left,
             epoch=epoch,
             place=None if going is None else counts.index(going.workers),
@@ -254,12 +259,20 @@ class Outlook:
             self._vain[key] = stages, self.restart(batch_size, done)
         return self._vain[key]
 
+    def _sd(self, places: Ints, epochs: Floats) -> Floats:
+        """Deviation of the log of the seconds of so many epochs, shape (epochs, places)."""
+        single = self.known.time.noise**2 * self.known.period / epochs[:, None]
+        return np.asarray(np.sqrt(self.sd[places] ** 2 + single), dtype=np.float64)
+
     def likeliest_in_time(self) -> tuple[int, float]:
         """Returns place and chance of the cell that most likely meets the deadline."""
-        epochs = np.maximum(self.belief.log_epochs, math.log(self.belief.period))
-        room = math.log(max(self.limit, 1e-9)) if math.isfinite(self.limit) else math.inf
-        apart = (room - self.log_seconds - epochs[:, :, self._at]) / np.hypot(self.sd, RUN_SD)
-        chances = self.belief.expected(ndtr(apart))
+        chances = np.zeros(len(self.cells))
+        for batch in self.batches:
+            k = self.places(batch)
+            epochs = self.belief.stages(batch, 0.0)[:, None]
+            seconds = self.startups[k] + epochs * np.exp(self.log_seconds[k])
+            apart = np.log(max(self.limit, 1e-9) / seconds) / np.maximum(self.sd[k], LEAST_SD)
+            chances[k] = below(apart).mean(axis=0)
         return int(np.argmax(chances)), float(chances.max())
 
     @cached_property
@@ -268,8 +281,7 @@ class Outlook:
         weights = self.belief.weights.ravel()
         likely = np.flatnonzero(weights > NEGLIGIBLE)
         weights = weights[likely]
-        logs = self.belief.log_epochs.reshape(-1, len(self.batches))[likely]
-        epochs = np.maximum(np.exp(logs), self.belief.period)[:, self._at]
+        epochs = self.belief.epochs.reshape(-1, len(self.batches))[likely][:, self._at]
         seconds = self.startups + epochs * np.exp(self.log_seconds)  # shape (laws, cells)
         is_safe = self.chance_in_time > EVEN
         hoped = seconds * np.exp(-(0.5 if is_safe else 1.5) * np.minimum(self.sd, 0.8))

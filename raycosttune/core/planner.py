@@ -8,6 +8,7 @@ import numpy as np
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import Going
+from raycosttune.core.guard import Chances, chances, guarded, hopeless
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.isotonic import Floats
@@ -20,7 +21,6 @@ from raycosttune.core.space import Allocation
 LOSS = 2.0  # a failure's least cost, in whole runs
 MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
-RUNNING_LOSS = 0.5  # the part of it that counts in a run that has begun
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
 SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
@@ -183,42 +183,49 @@ class Planner:
 
     def next_step(self, record: TrialRecord, going: Going) -> Decision:
         """Decides on a run that has not reached the target, and goes as `going` says."""
-        known, recipe = self._known, recipe_key(record.recipe)
-        outlook = self.outlook(recipe)
-        cell = present(record, known.space)
-        epoch = record.run[-1].epoch
+        known, outlook = self._known, self.outlook(recipe_key(record.recipe))
         if known.incumbent is not None and known.is_delivered:
-            place = outlook.cells.index(cell)
-            stages = outlook.belief.stages(cell.batch_size, epoch)
-            saving, price, _ = self._worth(known.incumbent, outlook, place, stages, epoch)
-            if saving > price:
-                return Continue()
-            return Stop(StopCause.COST, "finishing it is expected to cost more than it saves")
+            return self._if_it_pays(known.incumbent, outlook, record)
         left = outlook.limit - record.run_seconds
         if left <= 0:
             return Stop(StopCause.DEADLINE, f"{record.run_seconds:.0f} s have passed")
-        loss = self.fresh(self.new_recipe).loss
+        batch, epoch = record.allocation.batch_size, record.run[-1].epoch
+        seen = chances(outlook, batch, epoch=epoch, seconds_left=left, going=going)
+        return hopeless(seen) or self._cheapest(outlook, record, going, seen)
+
+    def _if_it_pays(self, incumbent: Incumbent, outlook: Outlook, record: TrialRecord) -> Decision:
+        cell, epoch = present(record, self._known.space), record.run[-1].epoch
+        stages = outlook.belief.stages(cell.batch_size, epoch)
+        saving, price, _ = self._worth(incumbent, outlook, outlook.cells.index(cell), stages, epoch)
+        if saving > price:
+            return Continue()
+        return Stop(StopCause.COST, "finishing it is expected to cost more than it saves")
+
+    def _cheapest(
+        self, outlook: Outlook, record: TrialRecord, going: Going, seen: Chances
+    ) -> Decision:
+        """Goes on, with the best workers, or begins afresh, whichever is expected to cost less.
+
+        Both meet the same epochs: what a failure costs is what a fresh run costs now, and more
+        the more epochs that failure shows to be needed.
+        """
+        known, anew, fresh = self._known, self.outlook(self.new_recipe), self.fresh(self.new_recipe)
+        anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
         on, place = outlook.step(
-            cell.batch_size,
-            penalty=RUNNING_LOSS * loss * outlook.whole,
-            epoch=epoch,
-            seconds_left=left,
+            record.allocation.batch_size,
+            penalty=anew_cost,
+            epoch=record.run[-1].epoch,
+            seconds_left=outlook.limit - record.run_seconds,
             going=going,
         )
-        anew = self.outlook(self.new_recipe)
         if on > 1.03 * anew.least:
-            fresh = self.fresh(self.new_recipe)
-            hopeful = fresh.costs.min() < HOPEFUL * fresh.loss * anew.whole
-            anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
-            if not hopeful and self._can_resize and going.can_resize:
-                k = outlook.places(cell.batch_size)
-                k = k[[going.allows(outlook.cells[int(at)]) for at in k]]
-                place = int(k[np.argmin(outlook.log_seconds[k] + outlook.sd[k])])
-            if hopeful and anew_cost < SAVES * on:
+            if fresh.costs.min() >= HOPEFUL * fresh.loss * anew.whole:
+                return guarded(seen, going) or Continue()
+            if anew_cost < SAVES * on:
                 unit = known.cost.unit
                 why = f"going on is expected to cost {on:.3g} {unit}, a fresh run elsewhere "
                 return Stop(StopCause.COST, f"{why}{anew_cost:.3g}")
         workers = outlook.cells[place].workers
-        if workers == cell.workers:
+        if workers == going.workers:
             return Continue()
         return Resize(workers, f"{workers} workers are expected to reach the target for less")

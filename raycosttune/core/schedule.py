@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.gaussian import below
 from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.step_model import Bools
 
@@ -12,6 +13,7 @@ TIME_STEPS = 48
 MARGIN = 0.995
 INDIFFERENT = 0.005
 FIRMER = 0.02  # what each change of workers before adds to it
+LEAST_SD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Choices:
         can_resize: Whether a run may change its workers.
         lost: Epochs that a change would repeat now.
         changes: How often the workers have changed.
+        sd: Deviation of the log of the seconds from now to each stage, shape (k, n) or one that
+            spreads to it.
     """
 
     seconds: Floats
@@ -33,6 +37,7 @@ class Choices:
     can_resize: bool
     lost: float = 0.0
     changes: int = 0
+    sd: Floats | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ def best_step(
 
     Between two stages the run goes on with the workers that are best for what follows, or,
     where it may, is given up for `failing`. The stages are reached with equal chance, so the
-    later ones are the likelier the longer it takes.
+    later ones are the likelier the longer it takes. Where the seconds are uncertain, a target
+    reached shortly before the deadline may have come too late, and has failed then.
 
     Args:
         choices: Worker counts to run on.
@@ -84,13 +90,16 @@ def best_step(
     after = np.zeros((len(left), 1 if is_one else len(choices.rates)))
 
     def going_on(k: int, passing: _Passing) -> Floats:
-        ahead = (1 - chance[k]) * passing.ahead(after)
-        paid = np.where(passing.in_time, ahead, failing[k])
+        on = np.where(passing.in_time, passing.ahead(after), failing[k])
+        paid = (1 - chance[k]) * on + chance[k] * passing.late * failing[k]
         return np.asarray(passing.seconds * choices.rates + paid, dtype=np.float64)
 
     training = epochs[:, None] * choices.seconds
-    staying = _passing(left, training, is_one=is_one)
-    starting = _passing(left, training + choices.startups, is_one=is_one) if moving else staying
+    sd = np.broadcast_to(choices.sd, training.shape)
+    staying = _passing(left, training, sd, is_one=is_one)
+    starting = staying
+    if moving:
+        starting = _passing(left, training + choices.startups, sd, is_one=is_one)
     for k in range(steps - 1, 0, -1):
         best = going_on(k, staying[k])
         if moving:
@@ -100,7 +109,7 @@ def best_step(
         after = np.minimum(best, failing[k])
     repeated = choices.lost * choices.seconds
     anew = training[:1] + choices.startups + repeated
-    costs = going_on(0, _passing(left, anew, is_one=is_one)[0])[-1].copy()
+    costs = going_on(0, _passing(left, anew, sd[:1], is_one=is_one)[0])[-1].copy()
     if place is None:
         chosen = int(np.argmin(costs))
         return Step(float(costs[chosen]), chosen)
@@ -125,12 +134,14 @@ class _Passing:
     Attributes:
         seconds: What each worker count takes, shape (n,).
         in_time: Whether so much is left, shape (t, n).
+        late: Chance that a target reached then comes too late, shape (t, n).
         between: Where time is limited: places in the raveled table of the points of time before
             and after, and how far it is between them, each of shape (t, n).
     """
 
     seconds: Floats
     in_time: Bools
+    late: Floats
     between: tuple[Ints, Ints, Floats] | None = None
 
     def ahead(self, after: Floats) -> Floats:
@@ -142,24 +153,27 @@ class _Passing:
         return np.asarray(before * (1 - part) + later * part, dtype=np.float64)
 
 
-def _passing(left: Floats, seconds: Floats, *, is_one: bool) -> list[_Passing]:
+def _passing(left: Floats, seconds: Floats, sd: Floats, *, is_one: bool) -> list[_Passing]:
     """Works out what passes for all stages at once, as that does not hang on the costs.
 
     Args:
         left: The points of time, shape (t,).
         seconds: What each stage takes, shape (k, n).
+        sd: Deviation of the log of the seconds from the start to each stage, shape (k, n).
         is_one: Whether what follows is the same for all worker counts.
     """
     in_time = left[:, None] >= seconds[:, None, :]
     if len(left) == 1:
-        return [_Passing(*row) for row in zip(seconds, in_time, strict=True)]
+        return [_Passing(*row) for row in zip(seconds, in_time, ~in_time * 1.0, strict=True)]
+    used = np.maximum(left[-1] - left[:, None] + seconds[:, None, :], LEAST_SD)
+    late = below(np.log(used / left[-1]) / np.maximum(sd[:, None, :], LEAST_SD))
     place = (left[:, None] - seconds[:, None, :]) / left[1]
     place = np.minimum(np.maximum(place, 0.0), len(left) - 1.0)
-    below = place.astype(np.int64)
-    part = place - below
-    above = np.minimum(below + 1, len(left) - 1)
+    before = place.astype(np.int64)
+    part = place - before
+    after = np.minimum(before + 1, len(left) - 1)
     if not is_one:
         count = seconds.shape[1]
-        below, above = (at * count + np.arange(count) for at in (below, above))
-    between = zip(below, above, part, strict=True)
-    return [_Passing(*row) for row in zip(seconds, in_time, between, strict=True)]
+        before, after = (at * count + np.arange(count) for at in (before, after))
+    between = zip(before, after, part, strict=True)
+    return [_Passing(*row) for row in zip(seconds, in_time, late, between, strict=True)]

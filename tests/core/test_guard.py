@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from raycosttune.core.decision import Resize, Stop, StopCause
 from raycosttune.core.going import Going
-from raycosttune.core.guard import GAIN, HOPELESS, SAFE, Chances, chances, guarded
+from raycosttune.core.guard import GAIN, HOPELESS, SAFE, Chances, chances, guarded, hopeless
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, goal
@@ -93,6 +93,11 @@ def test_where_none_is_safe_the_likeliest_are_taken() -> None:
     decision = guarded(seen(0.2, 0.3, 0.5), Going(1))
     assert isinstance(decision, Resize)
     assert decision.workers == 4
+
+
+def test_a_run_is_hopeless_only_where_no_workers_have_a_chance() -> None:
+    assert hopeless(seen(0.0, 0.0, HOPELESS)) is None
+    assert hopeless(seen(0.0, 0.0, HOPELESS / 2)) is not None
 
 
 def test_a_run_without_a_chance_is_stopped() -> None:

@@ -114,6 +114,16 @@ def test_a_step_stays_on_the_workers_of_a_run_unless_it_may_move() -> None:
     assert outlook().cells[place].batch_size == 64
 
 
+def test_a_run_that_fails_costs_what_it_took_and_what_a_fresh_one_costs_now() -> None:
+    run = begun(JOB, SPACE.cells[0], 2)
+    found, going = outlook(SPACE, JOB, run, deadline=1e5, can_resize=False), Going(1)
+    soon = found.belief.stages(64, 2.0)[0] - 2.0
+    took = soon * JOB.epoch_seconds[SPACE.cells[0]] * found.rates[0]
+    for anew in (1.0, 7.0):
+        cost, _ = found.step(64, penalty=anew, epoch=2.0, seconds_left=1e-3, going=going)
+        assert cost == pytest.approx(took + anew, rel=0.05)
+
+
 def test_what_costs_nothing_at_first_is_ranked_by_time() -> None:
     known = know(SPACE, JOB, SPACE.cells, cost=FreeAtFirst())
     found = Outlook(known, "{}", can_resize=True)

@@ -191,7 +191,7 @@ def test_a_run_past_the_deadline_is_stopped() -> None:
 
 def test_a_run_is_given_up_where_a_fresh_one_is_expected_to_cost_less() -> None:
     """Another batch is known to need few epochs, but no run of it was in time yet."""
-    job = Job(JOB.epoch_seconds, {64: 80.0, 128: 5.0, 256: 8.0})
+    job = Job(JOB.epoch_seconds, {64: 9.0, 128: 5.0, 256: 8.0})
     late = [job.record(goal(), Allocation(1, batch), f"r{batch}") for batch in (64, 128)]
     slow = begun(job, Allocation(1, 64), 1)
     decision = planner(*late, slow, job=job, limits=goal(deadline_seconds=400.0)).next_step(
@@ -203,7 +203,7 @@ def test_a_run_is_given_up_where_a_fresh_one_is_expected_to_cost_less() -> None:
 
 
 @pytest.mark.parametrize("can_resize", [True, False])
-def test_without_hope_a_run_goes_on_with_the_fastest_workers_where_it_may(can_resize: bool) -> None:
+def test_a_run_that_is_sure_to_miss_its_deadline_is_stopped(can_resize: bool) -> None:
     """Every batch was run in vain for longer than the deadline leaves room for."""
     records = [vain(JOB, cell, 30, f"t{k}") for k, cell in enumerate(SPACE.cells[:3])]
     run = begun(JOB, Allocation(2, 64), 1)
@@ -211,8 +211,8 @@ def test_without_hope_a_run_goes_on_with_the_fastest_workers_where_it_may(can_re
     decision = planner(*records, run, limits=limits, can_resize=can_resize).next_step(
         run, Going(run.allocation.workers)
     )
-    assert isinstance(decision, Resize if can_resize else Continue)
-    assert not isinstance(decision, Resize) or decision.workers == 4
+    assert isinstance(decision, Stop)
+    assert decision.cause is StopCause.DEADLINE
 
 
 def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:

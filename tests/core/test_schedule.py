@@ -107,6 +107,21 @@ def test_a_deadline_that_only_the_fastest_count_meets_picks_it() -> None:
     assert plan(c, ends, 1e4, seconds_left=20.0).place == 2
 
 
+def test_uncertain_times_take_a_faster_count_where_the_deadline_is_only_just_met() -> None:
+    ends, costly = np.array([9.0, 10.0]), 1e3
+
+    def chosen(sd: float, seconds_left: float) -> Step:
+        columns = np.array([5.0, 4.0]), np.array([1.0, 2.0]), np.zeros(2)
+        c = Choices(*columns, can_resize=False, sd=sd)
+        return plan(c, ends, costly, seconds_left=seconds_left)
+
+    assert chosen(0.0, 51.0).place == 0
+    assert chosen(0.05, 51.0).place == 1
+    assert chosen(0.05, 70.0).place == 0
+    assert chosen(0.05, 51.0).cost > chosen(0.0, 51.0).cost
+    assert chosen(0.2, math.inf) == chosen(0.0, math.inf)
+
+
 def test_a_run_that_failing_is_cheap_for_is_given_up_after_its_first_stage() -> None:
     c = Choices(np.array([1.0]), np.array([1.0]), np.array([0.0]), can_resize=False)
     ends = np.array([1.0, 2.0, 100.0])
