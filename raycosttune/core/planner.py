@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
+from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import Going
 from raycosttune.core.guard import Chances, chances, guarded, hopeless
@@ -23,6 +24,7 @@ MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
+LUCK = 0.5  # of what runs take more or less than expected, the part that is another one's not
 SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
 
 
@@ -166,7 +168,7 @@ class Planner:
     ) -> tuple[float, float, float]:
         """Returns expected saving, price and seconds of going on until it pays no more."""
         batch = outlook.cells[place].batch_size
-        costs, _ = outlook.cheapest(batch, stages, caution=0.5)
+        costs, _ = outlook.cheapest(batch, _lasting(stages), caution=0.5)
         best = self._known.cost_to_beat(incumbent)
         saved = self._known.remaining_runs * np.maximum(best - costs, 0.0)
         steps = len(stages)
@@ -229,3 +231,14 @@ class Planner:
         if workers == going.workers:
             return Continue()
         return Resize(workers, f"{workers} workers are expected to reach the target for less")
+
+
+def _lasting(stages: Floats) -> Floats:
+    """Returns the epochs that later runs need where this one reaches the target at a stage.
+
+    One that needs few was partly lucky: later ones come back towards the mean.
+    """
+    logs = np.log(stages)
+    mean, variance = float(logs.mean()), float(logs.var())
+    kept = max(1 - LUCK * RUN_SD**2 / variance, 0.0) if variance > 0 else 0.0
+    return np.asarray(np.exp(mean + kept * (logs - mean)), dtype=np.float64)

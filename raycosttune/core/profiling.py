@@ -16,9 +16,9 @@ from raycosttune.core.profile import STEPS, Profile
 
 SHARE = 0.4  # of the cost put at risk by an unknown epoch time that a profile saves
 TOP = 2  # cells timed in one start
-LEAST_SD = 0.06
+LEAST_SD, LEAST_TIMED_SD = 0.06, 0.02
 MOST_SD = 0.7
-MOST_PROFILES = 20
+MOST_PROFILES = 40
 MOST_CELLS = 8
 LEAST_PRICE = 0.1  # of a start's price is counted at least
 MOST_FAILED = 2
@@ -103,20 +103,29 @@ def next_profile(
 ) -> Profile | None:
     """Returns the profile that pays best, or None where none pays.
 
-    What an unknown epoch time puts at risk is the chance that its cell is near the best, times
-    its deviation, times what the runs still to be made cost.
+    What an uncertain epoch time puts at risk is the chance that its cell is near the best, times
+    the part of its deviation that a sample takes away, times what the runs still to be made cost.
     """
     samples = known.samples_per_epoch
     most = MOST_PROFILES * len(known.space.types)
     if len(known.profiles) >= most or known.remaining_runs == 0 or samples is None:
         return None
     shut = known.unprofiled
-    is_open = ~known.time.is_known[known.places] & (outlook.sd > LEAST_SD)
-    is_open &= [cell not in shut for cell in outlook.cells]
+    is_timed = known.time.is_known[known.places]
+    is_open = np.array([cell not in shut for cell in outlook.cells])
+    is_open &= outlook.sd > np.where(is_timed, LEAST_TIMED_SD, LEAST_SD)
+    if known.incumbent is None:  # the epochs are far less certain than any timed cell
+        is_open &= ~is_timed
     if not is_open.any():
         return None
     near = outlook.near
-    risk = np.where(is_open, near.chance * np.minimum(outlook.sd, MOST_SD) + near.doubt, 0.0)
+    # One more sample takes away the less, the more is known. A timed cell is timed again only
+    # once the epochs are known, too, and for what others may still take from it.
+    noise = known.time.noise
+    gone = 1 - noise / np.hypot(outlook.sd, noise)
+    chance = np.where(is_timed, np.minimum(near.chance, 1 - near.chance), near.chance)
+    risk = gone * (chance * np.minimum(outlook.sd, MOST_SD) + near.doubt)
+    risk = np.where(is_open, risk, 0.0)
     steps = STEPS * np.exp(outlook.log_seconds) / samples
     steps = steps * np.array([cell.batch_size for cell in outlook.cells])
     saved = SHARE * known.remaining_runs * near.cost * risk

@@ -1,13 +1,17 @@
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.decision import Continue, Resize, Stop, StopCause
+from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
-from raycosttune.core.planner import MOST_MISSES, Planner
+from raycosttune.core.planner import LUCK, MOST_MISSES, Planner, _lasting
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 from tests.core.told import begun, know, vain
@@ -143,6 +147,15 @@ def test_more_planned_runs_never_make_fewer_further_runs() -> None:
     assert values == sorted(values)
     assert counts[0] == 0
     assert counts[-1] > 0
+
+
+def test_luck_that_another_run_has_not_again_is_no_reason_for_a_run() -> None:
+    """Stages that chance alone spreads say nothing of later runs, those of an unknown law do."""
+    mean = math.log(20)
+    for sd, kept in ((0.5 * RUN_SD, 0.0), (5 * RUN_SD, 1 - LUCK / 25)):
+        stages = np.exp(mean + np.array([-sd, sd]))
+        assert np.log(_lasting(stages)) == pytest.approx(mean + kept * np.array([-sd, sd]))
+    assert _lasting(np.array([7.0, 7.0])) == pytest.approx(7.0)
 
 
 def test_another_recipe_is_tried_once_at_a_time() -> None:

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import EndCause, Ended
+from raycosttune.core.observation import EndCause, Ended, TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import (
@@ -129,6 +130,31 @@ def test_profiles_are_of_unmeasured_cells_of_the_space_and_end(
         assert len(profile.cells) <= MOST_CELLS
         made.append(profiled(job, profile.cells, f"p{k}"))
     assert 1 <= len(made) <= MOST_PROFILES
+
+
+def test_a_cell_is_timed_again_only_where_much_hangs_on_it_once_the_epochs_are_known() -> None:
+    """Epoch times that follow no law are known less well."""
+    uneven = {c: s * (0.85, 1.2)[k % 2] for k, (c, s) in enumerate(JOB.epoch_seconds.items())}
+    job = Job(uneven, JOB.epochs)
+    reached = [job.record(goal(), SPACE.cells[4], "r")]
+
+    def asked(records: Sequence[TrialRecord], planned: int) -> Profile | None:
+        limits = goal(planned_runs=planned)
+        known = know(SPACE, job, SPACE.cells, records, limits=limits)
+        return choose_profile(known, planner(known), math.inf)
+
+    assert asked(reached, 2) is None
+    assert asked((), 10**6) is None
+    again = asked(reached, 10**6)
+    assert again is not None
+    assert set(again.cells) <= set(SPACE.cells)
+
+
+def test_a_cell_without_a_rival_is_timed_once() -> None:
+    lone = Space((1,), (64,))
+    reached = [JOB.record(goal(), lone.cells[0], "r")]
+    known = know(lone, JOB, lone.cells, reached, limits=goal(planned_runs=10**6))
+    assert choose_profile(known, planner(known), math.inf) is None
 
 
 def test_after_two_failures_none_is_made_and_what_was_measured_stays() -> None:
