@@ -11,7 +11,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
-from raycosttune.core.planner import LUCK, MOST_MISSES, Planner, _lasting
+from raycosttune.core.planner import HOPEFUL, LUCK, MOST_MISSES, Planner, _lasting
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 from tests.core.told import begun, know, vain
@@ -226,6 +226,22 @@ def test_a_run_that_is_sure_to_miss_its_deadline_is_stopped(can_resize: bool) ->
     )
     assert isinstance(decision, Stop)
     assert decision.cause is StopCause.DEADLINE
+
+
+def test_a_run_at_risk_goes_on_where_a_fresh_one_would_cost_more() -> None:
+    run = begun(JOB, Allocation(2, 64), 1)
+    decision = planner(run, limits=goal(deadline_seconds=0.5 * FAST)).next_step(run, Going(2))
+    assert decision == Continue()
+
+
+def test_a_run_with_a_small_chance_goes_on_where_a_fresh_one_has_none() -> None:
+    records = [vain(JOB, cell, 12, f"t{k}") for k, cell in enumerate(SPACE.cells[:4])]
+    run, limits = begun(JOB, Allocation(4, 64), 1), goal(deadline_seconds=0.8 * FAST)
+    made = planner(*records, run, limits=limits)
+    assert (
+        made.fresh("{}").costs.min() >= HOPEFUL * made.fresh("{}").loss * made.outlook("{}").whole
+    )
+    assert made.next_step(run, Going(4)) == Continue()
 
 
 def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:
