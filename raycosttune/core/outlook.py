@@ -82,10 +82,9 @@ class Outlook:
     @cached_property
     def costs(self) -> Floats:
         """Cost of a run on the best workers under each law, shape (s, o, b); infinite if late."""
-        epochs = self.belief.epochs
         columns = []
         for k, batch in enumerate(self.batches):
-            cost, _ = self.cheapest(batch, epochs[:, :, k], caution=0.5)
+            cost, _ = self.cheapest(batch, self.belief.epochs[:, :, k], caution=0.5)
             columns.append(cost)
         return np.stack(columns, axis=-1)
 
