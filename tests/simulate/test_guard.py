@@ -44,7 +44,7 @@ def test_a_run_that_starts_too_small_makes_its_deadline_with_the_guard_alone(sha
 
 
 def test_a_run_with_time_to_spare_stays_where_it_is() -> None:
-    on, _ = swept(6.0, resize=True)
+    on, _ = swept(10.0, resize=True)
     assert on.trials[0].resizes == 0
     assert on.trials[0].cause is EndCause.REACHED
 
