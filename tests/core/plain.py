@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr, softmax
@@ -31,11 +32,12 @@ class PlainAccuracy:
         self.seen = seen
         self.recipes = tuple(dict.fromkeys(run.recipe for run in seen))
         self._scales = noise_scales(min(batches), max(batches))
+        self._shapes: dict[str | None, tuple[list[float], float]] = {}
 
     def _of(self, recipe: str | None) -> list[Epochs]:
         return [run for run in self.seen if run.recipe == recipe]
 
-    @property
+    @cached_property
     def slack(self) -> float:
         """Widens the default to whatever two runs of a recipe contradict each other by."""
         return max([DEFAULT_SLACK, *(self._shaped(recipe)[1] for recipe in self.recipes)])
@@ -47,6 +49,11 @@ class PlainAccuracy:
         return max([0.0, *broken])
 
     def _shaped(self, recipe: str | None) -> tuple[list[float], float]:
+        if recipe not in self._shapes:
+            self._shapes[recipe] = self._shape_of(recipe)
+        return self._shapes[recipe]
+
+    def _shape_of(self, recipe: str | None) -> tuple[list[float], float]:
         """Valleys that agree with a recipe's runs, and what they still contradict."""
         rising = self._broken(recipe, 0.0)
         broken = {float(to): self._broken(recipe, float(to)) for to in self._scales}

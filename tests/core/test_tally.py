@@ -68,7 +68,7 @@ def test_the_fewest_epochs_of_a_batch_and_of_a_cell_are_found_anew_where_runs_ch
 
 def test_what_recipes_contradict_in_themselves_is_the_largest_of_theirs() -> None:
     cells = {cell.batch_size: cell for cell in SPACE.cells}
-    tally = tally_of(trial(cells[64], 40), trial(cells[128], 10), trial(cells[64], 2, lr=0.2))
+    tally = tally_of(trial(cells[64], 80), trial(cells[128], 10), trial(cells[64], 2, lr=0.2))
     assert tally.violation == max(epochs.violation for epochs in tally.epochs.values())
     assert tally.violation > 1
 
