@@ -179,9 +179,10 @@ def _elsewhere(known: Knowledge, record: TrialRecord) -> Stop | None:
     if alike is None or not is_shown or not known.is_delivered or len(record.run) == 1:
         return None
     other = alike.latest.record
+    where = other.allocation.node_type or "machines of no named type"  # an earlier sweep's
     why = (
-        f"{other.trial_id} reached the target at the same batch with the same recipe on "
-        f"{other.allocation.node_type}: its epochs are known, and those of this type are timed"
+        f"{other.trial_id} reached the target at the same batch with the same recipe on {where}: "
+        "its epochs are known, and those of this type are timed"
     )
     return Stop(StopCause.COST, why)
 

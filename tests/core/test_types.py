@@ -23,6 +23,7 @@ from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.planner import Planner
 from raycosttune.core.price_sheet import NodePrice, PriceSheet
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import choose_profile, first_profile
 from raycosttune.core.proposer import NoHyperparameters
@@ -111,6 +112,22 @@ def test_a_batch_that_another_type_has_trained_is_only_timed() -> None:
         in str(sweep.decide(timed.trial_id))
         or timed.ended is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("earlier", "named"), [("", "machines of no named type"), ("unpriced", "unpriced")]
+)
+def test_a_batch_that_an_earlier_sweep_has_trained_elsewhere_is_only_timed(
+    earlier: str, named: str
+) -> None:
+    done, cell = [Report(8, 1.0, 80.0)], Allocation(1, 64, 1, earlier)
+    prior = Prior((TrialRecord("early/t", cell, {}, 0, done, Ended(EndCause.REACHED)),))
+    sweep, work = Session(SPACE, goal(), cost=PRICES, clock=float, prior=prior), job(0.3)
+    assert isinstance(sweep.ask("t"), Run)
+    report(sweep, work, "t", 1)
+    report(sweep, work, "t", 2)
+    stop = sweep.decide("t")
+    assert f"reached the target at the same batch with the same recipe on {named}:" in str(stop)
 
 
 def test_a_search_goes_on_from_its_state_with_its_types() -> None:
