@@ -108,7 +108,10 @@ class Dollars:
             cure = " Leave node_type out of Dollars, and give it a sheet with all types."
             _refuse("node_type", f"price {node_type!r}, which the search chooses", own, cure)
         if not node_type and own is None:
-            cure = ' Write Dollars(sheet, "NAME"), or give the search types of machines.'
+            cure = (
+                ' Write Dollars(sheet, "NAME"), or give the search types of machines: '
+                '"node_type": tune.choice([...]) in its space, be it of one. A constant is none.'
+            )
             _refuse("node_type", f"be one of {names} where a run names none", own, cure)
         name = node_type or own
         if name not in names:

@@ -37,7 +37,11 @@ def test_held_machines_of_one_type_are_not_taken_for_those_of_another() -> None:
             SPACE.allocation(1, 64, "old"),
             "must price 'old'.*got 'new'.*Leave",
         ),
-        (PRICES, Allocation(1, 64), "must be one of.*where a run names none.*Write"),
+        (
+            PRICES,
+            Allocation(1, 64),
+            "must be one of.*names none.*Write.*tune.choice.*A constant is none",
+        ),
         (PRICES, Allocation(1, 64, 1, "tpu"), "have a price of 'tpu', got .*Add its price"),
         (Dollars(SHEET, market="spot"), SPACE.allocation(1, 64, "new"), "no spot price of new"),
     ],

@@ -256,3 +256,23 @@ def test_the_first_trial_fills_the_machines_that_its_type_turns_out_to_have(
     assert held in session.space.cells
     (asked,) = [row for row in journal(tmp_path) if row["row"] in ("asked", "profile")]
     assert (asked["cells"][0] if profile else asked)["nodes"] == 2
+
+
+def test_a_type_that_no_node_offers_now_is_not_planned_from_what_was_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("raycosttune.tune.setup.cluster_nodes", lambda: NODES)
+    monkeypatch.setattr(module, "nodes_left", lambda: NODES)
+    first = searched(tmp_path / "FIRST", cost=WorkerHours())
+    trial = first.suggest()
+    first.start()
+    first.report(trial, accuracy=0.95, epoch=1)
+    kind = trial.config["node_type"]
+    other = next(other for other in BY_TYPE if other != kind)
+    left = [node for node in NODES if kind not in node]
+    monkeypatch.setattr("raycosttune.tune.setup.cluster_nodes", lambda: left)
+    known = read_sweep(tmp_path / "FIRST")
+    search = CostAwareSearch(GOAL, cost=WorkerHours(), known=known, resources_by_type=BY_TYPE)
+    FakeTune(search, tmp_path / "SECOND", SPACE, factory=DRIVER)
+    assert [each.name for each in search.session.space.types] == [other]
+    assert not isinstance(search.plan(), Plan)
