@@ -8,7 +8,7 @@ from typing import Any
 from raycosttune.advise.allreduce import Link, ring_seconds
 from raycosttune.advise.loading import exposed_loading_seconds
 from raycosttune.advise.memory import MemoryLine
-from raycosttune.advise.quantity import amount, count, positive
+from raycosttune.advise.quantity import amount, count, of_kind, positive
 from raycosttune.advise.speedup import overhead_ratio
 from raycosttune.advise.step import ComputeLine, StepLaw
 
@@ -68,6 +68,8 @@ class Cluster:
         """Checks both numbers."""
         count("Cluster.workers", self.workers)
         count("Cluster.workers_per_node", self.workers_per_node or 1)
+        if self.link is not None:
+            of_kind("Cluster.link", self.link, Link)
 
     def nodes(self, workers: int) -> int:
         """Returns the nodes that so many workers fill, packed."""
@@ -107,6 +109,11 @@ class JobProfile:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
+        of_kind("JobProfile.compute", self.compute, ComputeLine)
+        if self.pair is not None:
+            of_kind("JobProfile.pair", self.pair, Pair)
+        if self.memory is not None:
+            of_kind("JobProfile.memory", self.memory, Memory)
         count("JobProfile.batch_size", self.batch_size)
         if self.samples is not None:
             count("JobProfile.samples", self.samples)
