@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from raycosttune.advise.memory import MemoryLine, workspace_bytes
-from raycosttune.advise.quantity import amount, count, refuse
+from raycosttune.advise.quantity import amount, count, of_kind, refuse
 from raycosttune.errors import InvalidAdviceError
 
 
@@ -78,10 +78,13 @@ def choose_algorithms(costs: LayerCosts, memory_bytes: float) -> AlgorithmChoice
     4.0
     """
     bound = amount("memory_bytes", memory_bytes)
+    of_kind("costs", costs, Mapping)
     for layer, options in costs.items():
+        of_kind(f"the costs of {layer}", options, Mapping)
         if not options:
             refuse(f"the costs of {layer}", "name at least one algorithm", dict(options))
         for name, cost in options.items():
+            of_kind(f"the cost of {name} for {layer}", cost, Cost)
             amount(f"seconds of {name} for {layer}", cost.seconds)
             amount(f"bytes of {name} for {layer}", cost.bytes)
     least = math.fsum(min(cost.bytes for cost in options.values()) for options in costs.values())
@@ -112,6 +115,8 @@ def choose_batch(
     >>> choose_batch(costs, 1000, MemoryLine(100, 10)).batch_size
     8
     """
+    of_kind("costs", costs, Mapping)
+    of_kind("line", line, MemoryLine)
     found: list[BatchChoice] = []
     why = "there is no batch"
     for batch in sorted(count("a batch", batch) for batch in costs):

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from raycosttune.advise.quantity import amount, count, positive, refuse
+from raycosttune.advise.quantity import amount, count, of_kind, positive, refuse
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ def ring_seconds(parameter_bytes: float, workers: int, link: Link) -> float:
     >>> ring_seconds(180e6, 4, Link(125e6))
     2.16
     """
+    of_kind("link", link, Link)
     number = count("workers", workers)
     return 2 * (number - 1) * link.seconds(amount("parameter_bytes", parameter_bytes) / number)
 
@@ -69,6 +70,7 @@ def tree_seconds(parameter_bytes: float, workers: int, link: Link) -> float:
     >>> tree_seconds(180e6, 4, Link(125e6))
     5.76
     """
+    of_kind("link", link, Link)
     rounds = (count("workers", workers) - 1).bit_length()
     return 2 * rounds * link.seconds(amount("parameter_bytes", parameter_bytes))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from raycosttune.advise.allreduce import ring_bandwidth
 from raycosttune.advise.job import Cluster, JobProfile
 from raycosttune.advise.loading import loaders_to_hide
+from raycosttune.advise.quantity import of_kind
 from raycosttune.advise.server import parameter_servers
 from raycosttune.advise.speedup import speedup_limit, workers_for_efficiency
 from raycosttune.advise.sweep import Sweep, suggest_sweep
@@ -66,7 +67,12 @@ def guide(profile: JobProfile, cluster: Cluster) -> Guide:
     Args:
         profile: Of the job.
         cluster: What it may run on.
+
+    Raises:
+        InvalidAdviceError: If either is of another type.
     """
+    of_kind("profile", profile, JobProfile)
+    of_kind("cluster", cluster, Cluster)
     scaling = tuple(_scaling(profile, cluster))
     return Guide(
         limits=_limits(profile),

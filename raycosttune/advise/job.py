@@ -8,9 +8,10 @@ from typing import Any
 from raycosttune.advise.allreduce import Link, ring_seconds
 from raycosttune.advise.loading import exposed_loading_seconds
 from raycosttune.advise.memory import MemoryLine
-from raycosttune.advise.quantity import amount, count, positive
+from raycosttune.advise.quantity import amount, count, of_kind, positive
 from raycosttune.advise.speedup import overhead_ratio
 from raycosttune.advise.step import ComputeLine, StepLaw
+from raycosttune.errors import InvalidAdviceError
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Pair:
         compute_seconds: Of the same step without the exchange, both at once.
         exchange_seconds: Of an all-reduce of the gradients alone.
         latency_seconds: Of an all-reduce of one number.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable.
     """
 
     samples: int
@@ -30,6 +34,12 @@ class Pair:
     compute_seconds: float
     exchange_seconds: float
     latency_seconds: float
+
+    def __post_init__(self) -> None:
+        """Checks the numbers."""
+        count("Pair.samples", self.samples)
+        for name in ("step_seconds", "compute_seconds", "exchange_seconds", "latency_seconds"):
+            amount(f"Pair.{name}", getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,20 @@ class Memory:
         line: Bytes of a step against the samples of a worker.
         available_bytes: What a worker may use.
         largest_batch: Samples of a worker that fit.
+
+    Raises:
+        InvalidAdviceError: If a number is unusable.
     """
 
     line: MemoryLine
     available_bytes: float
     largest_batch: int
+
+    def __post_init__(self) -> None:
+        """Checks the numbers."""
+        of_kind("Memory.line", self.line, MemoryLine)
+        positive("Memory.available_bytes", self.available_bytes)
+        count("Memory.largest_batch", self.largest_batch)
 
 
 @dataclass(frozen=True)
@@ -68,6 +87,8 @@ class Cluster:
         """Checks both numbers."""
         count("Cluster.workers", self.workers)
         count("Cluster.workers_per_node", self.workers_per_node or 1)
+        if self.link is not None:
+            of_kind("Cluster.link", self.link, Link)
 
     def nodes(self, workers: int) -> int:
         """Returns the nodes that so many workers fill, packed."""
@@ -107,10 +128,15 @@ class JobProfile:
 
     def __post_init__(self) -> None:
         """Checks the numbers."""
+        of_kind("JobProfile.compute", self.compute, ComputeLine)
+        if self.pair is not None:
+            of_kind("JobProfile.pair", self.pair, Pair)
+        if self.memory is not None:
+            of_kind("JobProfile.memory", self.memory, Memory)
         count("JobProfile.batch_size", self.batch_size)
         if self.samples is not None:
             count("JobProfile.samples", self.samples)
-        for name in ("parameter_bytes", "loading_seconds", "waiting_seconds"):
+        for name in ("parameter_bytes", "loading_seconds", "waiting_seconds", "loaders"):
             amount(f"JobProfile.{name}", getattr(self, name))
         positive("the compute of a step", self.compute.seconds(self.batch_size))
 
@@ -210,10 +236,18 @@ def profile_from_data(data: Mapping[str, Any]) -> JobProfile:
     """Reads a profile back.
 
     Raises:
-        KeyError: If a value is missing.
-        TypeError: If it is of another kind.
-        InvalidAdviceError: If a number is unusable.
+        InvalidAdviceError: If a value is missing, of another kind or unusable.
     """
+    of_kind("a profile", data, Mapping)
+    try:
+        return _profile_of(data)
+    except (KeyError, TypeError) as error:
+        why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        msg = f"a profile must hold what profile_to_data writes: {why}. Profile the job again"
+        raise InvalidAdviceError(msg) from error
+
+
+def _profile_of(data: Mapping[str, Any]) -> JobProfile:
     pair, memory, made_up = data["pair"], data["memory"], data["made_up"]
     return JobProfile(
         **{

@@ -2,7 +2,7 @@
 
 import math
 
-from raycosttune.advise.quantity import amount, count
+from raycosttune.advise.quantity import MOST_COUNT, amount, count, refuse
 
 
 def exposed_loading_seconds(
@@ -44,7 +44,7 @@ def loaders_to_hide(loading_seconds: float, compute_seconds: float, loaders: int
         The number; None where the rest of the step takes no time to hide behind.
 
     Raises:
-        InvalidAdviceError: If a number is unusable.
+        InvalidAdviceError: If a number is unusable, or the loaders would exceed 10**12.
 
     >>> loaders_to_hide(0.5, 0.4, loaders=2)
     3
@@ -53,4 +53,8 @@ def loaders_to_hide(loading_seconds: float, compute_seconds: float, loaders: int
     compute = amount("compute_seconds", compute_seconds)
     if work == 0:
         return 1
-    return max(1, math.ceil(work / compute)) if compute > 0 else None
+    if compute == 0:
+        return None
+    if work / compute > MOST_COUNT:
+        refuse("compute_seconds", "be so long that 10**12 loaders hide behind it", compute_seconds)
+    return max(1, math.ceil(work / compute))

@@ -5,10 +5,18 @@ any batch, and bytes of each sample.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from raycosttune.advise.quantity import amount, count, positive, refuse
+from raycosttune.advise.quantity import (
+    MOST_COUNT,
+    amount,
+    count,
+    measured,
+    of_kind,
+    positive,
+    refuse,
+)
 
 SAMPLES_OF_A_LINE = 2
 
@@ -66,6 +74,7 @@ def memory_terms(
     >>> memory_terms([4096, 1024], 10_000)
     MemoryLine(fixed_bytes=120000.0, sample_bytes=20480.0)
     """
+    of_kind("feature_elements", feature_elements, Iterable)
     elements = sum(count("feature_elements", each) for each in feature_elements)
     held = count("copies", copies) * count("parameters", parameters)
     size = count("element_bytes", element_bytes)
@@ -89,7 +98,10 @@ def fit_memory_line(peak_bytes: Mapping[int, float]) -> MemoryLine:
     >>> fit_memory_line({8: 180.0, 16: 260.0})
     MemoryLine(fixed_bytes=100.0, sample_bytes=10.0)
     """
-    points = sorted((count("a batch", n), amount("peak_bytes", b)) for n, b in peak_bytes.items())
+    of_kind("peak_bytes", peak_bytes, Mapping)
+    points = sorted(
+        (count("a batch", n), measured("peak_bytes", b, 0)) for n, b in peak_bytes.items()
+    )
     if len(points) < SAMPLES_OF_A_LINE:
         refuse("peak_bytes", "hold at least two batches", dict(peak_bytes))
     mean_n = math.fsum(n for n, _ in points) / len(points)
@@ -107,6 +119,8 @@ def fit_memory_line(peak_bytes: Mapping[int, float]) -> MemoryLine:
 def largest_batch(memory_bytes: float, line: MemoryLine, failed_batch: int | None = None) -> int:
     """Returns the most samples of a worker whose step fits: (M - fixed) / sample, rounded down.
 
+    No count here exceeds 10**12.
+
     Args:
         memory_bytes: M, what a worker may use.
         line: What a step takes.
@@ -121,10 +135,12 @@ def largest_batch(memory_bytes: float, line: MemoryLine, failed_batch: int | Non
     >>> largest_batch(1000.0, MemoryLine(fixed_bytes=100.0, sample_bytes=10.0))
     90
     """
+    of_kind("line", line, MemoryLine)
     left = positive("memory_bytes", memory_bytes) - line.fixed_bytes
-    most = math.floor(left / line.sample_bytes) + 1
+    most = math.floor(min(left / line.sample_bytes, MOST_COUNT)) + 1
     while most > 0 and line.bytes_at(most) > memory_bytes:  # once, or twice after rounding
         most -= 1
+    most = min(most, MOST_COUNT)
     if failed_batch is not None:
         most = min(most, count("failed_batch", failed_batch) - 1)
     if most < 1:
@@ -151,6 +167,7 @@ def workspace_bytes(memory_bytes: float, line: MemoryLine, batch_size: int) -> f
     >>> workspace_bytes(1000.0, MemoryLine(100.0, 10.0), 80)
     100.0
     """
+    of_kind("line", line, MemoryLine)
     left = positive("memory_bytes", memory_bytes) - line.bytes_at(count("batch_size", batch_size))
     if left < 0:
         rule = f"hold a step of {batch_size} samples, {line.bytes_at(batch_size):.4g} bytes"

@@ -5,7 +5,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raycosttune.advise.quantity import MOST_COUNT, amount, count, positive, refuse, rounded_up
+from raycosttune.advise.quantity import (
+    MOST_COUNT,
+    amount,
+    count,
+    overlap_power,
+    positive,
+    refuse,
+    rounded_up,
+)
 
 Floats = NDArray[np.float64]
 
@@ -29,12 +37,11 @@ def step_seconds(compute_seconds: float, exchange_seconds: float, overlap: float
     """
     compute = amount("compute_seconds", compute_seconds)
     exchange = amount("exchange_seconds", exchange_seconds)
-    if not overlap >= 1:
-        refuse("overlap", "be a number of at least 1", overlap)
+    power = overlap_power(overlap)
     longer, shorter = max(compute, exchange), min(compute, exchange)
-    if longer == 0 or math.isinf(overlap):
+    if longer == 0 or math.isinf(power):
         return longer
-    return longer * math.pow(1 + math.pow(shorter / longer, overlap), 1 / overlap)
+    return longer * math.pow(1 + math.pow(shorter / longer, power), 1 / power)
 
 
 def log_step_seconds(log_compute: Floats, log_exchange: Floats, overlap: float) -> Floats:
@@ -124,4 +131,4 @@ def batch_to_hide(
     samples = exposed / positive("sample_seconds", sample_seconds)
     if samples > MOST_COUNT:
         refuse("sample_seconds", "be so large that a batch of 10**12 hides it", sample_seconds)
-    return rounded_up(samples)
+    return rounded_up(max(samples, 1.0))

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from raycosttune.advise.allreduce import Link, ring_seconds, tree_seconds
-from raycosttune.advise.quantity import MOST_COUNT, count, positive, refuse
+from raycosttune.advise.quantity import MOST_COUNT, count, measured, of_kind, refuse
 from raycosttune.errors import InvalidAdviceError
 
 Term = Callable[[int, int], float]  # of the workers, and of those that a node holds
@@ -129,9 +129,11 @@ def fit_law(
     """
     from scipy.optimize import nnls  # noqa: PLC0415 - takes a third of a second
 
+    of_kind("a law", name, str)
+    of_kind("step_seconds", step_seconds, Mapping)
     if name not in LAWS:
         refuse("a law", f"be one of {', '.join(LAWS)}", name)
-    points = {count("workers", n): positive("step_seconds", s) for n, s in step_seconds.items()}
+    points = {count("workers", n): measured("step_seconds", s) for n, s in step_seconds.items()}
     if len(points) < FEWEST_POINTS:
         refuse("step_seconds", "hold at least two worker counts", dict(step_seconds))
     per_node = count("workers_per_node", workers_per_node or MOST_COUNT)
@@ -166,6 +168,7 @@ def rank_laws(
     >>> rank_laws({1: 1.0, 2: 0.7, 4: 0.65, 8: 0.725})[0].law.name
     'tree'
     """
+    of_kind("step_seconds", step_seconds, Mapping)
     if len(step_seconds) < FEWEST_TO_JUDGE:
         refuse("step_seconds", "hold at least three worker counts", dict(step_seconds))
     judged = []

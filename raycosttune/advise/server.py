@@ -6,8 +6,8 @@ through N_ps servers of bandwidth B_ps each. They hide behind T_C seconds of com
     N_ps >= 2 S_p N_w / (B_ps T_C).
 """
 
-import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heapreplace
 
 from raycosttune.advise.quantity import (
@@ -15,10 +15,13 @@ from raycosttune.advise.quantity import (
     ROUNDING,
     amount,
     count,
+    of_kind,
     positive,
     refuse,
     rounded_up,
 )
+
+MOST_SERVERS = 10**6
 
 
 def parameter_servers(
@@ -53,15 +56,17 @@ def parameter_servers(
     """
     traffic = 2 * positive("parameter_bytes", parameter_bytes) * count("workers", workers)
     capacity = positive("bandwidth_bytes_per_second", bandwidth_bytes_per_second)
-    capacity *= positive("compute_seconds", compute_seconds)
-    needed = traffic / capacity
+    # One after the other, as the product of two extremes is 0 or infinite.
+    needed = traffic / capacity / positive("compute_seconds", compute_seconds)
+    needed = max(needed, sys.float_info.min)
     if needed > MOST_COUNT:
         refuse("bandwidth_bytes_per_second", "let 10**12 servers do", bandwidth_bytes_per_second)
     servers = rounded_up(needed)
     if shard_bytes is None:
         return servers
+    of_kind("shard_bytes", shard_bytes, Iterable)
     shards = sorted((positive("shard_bytes", size) for size in shard_bytes), reverse=True)
-    most = math.fsum(shards) / needed * (1 + ROUNDING)  # what a server can carry
+    most = sum(shards) / needed * (1 + ROUNDING)  # what a server can carry
     if not shards or shards[0] > most:
         rule = f"hold pieces of at most {most:.4g} bytes, what one server exchanges in time"
         refuse("shard_bytes", rule, max(shards, default=None))
@@ -89,7 +94,10 @@ def server_loads(shard_bytes: Sequence[float], servers: int) -> tuple[float, ...
     >>> server_loads([7, 5, 4, 3, 1], 2)
     (10.0, 10.0)
     """
-    loads = [0.0] * count("servers", servers)
+    of_kind("shard_bytes", shard_bytes, Iterable)
+    if count("servers", servers) > MOST_SERVERS:
+        refuse("servers", f"be at most {MOST_SERVERS}, as each is listed", servers)
+    loads = [0.0] * servers
     heapify(loads)
     for size in sorted((amount("shard_bytes", size) for size in shard_bytes), reverse=True):
         heapreplace(loads, loads[0] + size)

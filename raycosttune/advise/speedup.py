@@ -8,6 +8,7 @@ Amdahl's law with the serial part R_O / (1 + R_O).
 import math
 from bisect import bisect_left
 
+from raycosttune.advise.amdahl import serial_part_of_overhead
 from raycosttune.advise.quantity import MOST_COUNT, amount, count, part, positive, refuse
 
 
@@ -177,4 +178,5 @@ def node_hours_factor(workers: int, overhead_ratio: float) -> float:
     >>> round(node_hours_factor(4, 0.1), 4)
     1.2727
     """
-    return 1 / efficiency(workers, overhead_ratio)
+    added = count("workers", workers) - 1
+    return 1 + added * serial_part_of_overhead(overhead_ratio)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from raycosttune.advise.allreduce import Link, ring_seconds
 from raycosttune.advise.overlap import batch_to_hide, step_seconds
-from raycosttune.advise.quantity import amount, count, positive, refuse
+from raycosttune.advise.quantity import amount, count, measured, of_kind, positive, refuse
 
 PER_BYTE = Link(1.0)
 FEWEST_BATCHES = 2
@@ -57,8 +57,9 @@ def fit_compute_line(compute_seconds: Mapping[int, float]) -> ComputeLine:
     """
     from scipy.optimize import nnls  # noqa: PLC0415 - takes a third of a second
 
+    of_kind("compute_seconds", compute_seconds, Mapping)
     points = {
-        count("a batch", n): positive("compute_seconds", s) for n, s in compute_seconds.items()
+        count("a batch", n): measured("compute_seconds", s) for n, s in compute_seconds.items()
     }
     if len(points) < FEWEST_BATCHES:
         refuse("compute_seconds", "hold at least two batches", dict(compute_seconds))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from raycosttune.advise.job import Cluster, JobProfile
+from raycosttune.advise.quantity import of_kind
 from raycosttune.advise.wording import counted
 from raycosttune.errors import InvalidAdviceError
 
@@ -39,7 +40,12 @@ def suggest_sweep(profile: JobProfile, cluster: Cluster) -> Sweep:
     Args:
         profile: Of the job.
         cluster: What it may run on.
+
+    Raises:
+        InvalidAdviceError: If either is of another type.
     """
+    of_kind("profile", profile, JobProfile)
+    of_kind("cluster", cluster, Cluster)
     why: list[str] = []
     most_local = None if profile.memory is None else profile.memory.largest_batch
     highest = LARGER * profile.batch_size

@@ -57,10 +57,16 @@ def report_command(
     if as_json:
         click.echo(json.dumps(to_data(view), indent=1))
         return
+    page = out or Path(f"{view.name}.html")
     try:
         from raycosttune.report import write_page  # noqa: PLC0415 - needs an extra
 
-        path = write_page(view, out or Path(f"{view.name}.html"), default=default)
-    except (ImportError, OSError) as error:
+        path = write_page(view, page, default=default)
+    except ImportError as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        msg = f"the page can't be written @ {page}: {error.strerror or error}. "
+        raise click.ClickException(
+            msg + "Name a file in a folder that is there by --out."
+        ) from error
     click.echo(str(path))

@@ -51,6 +51,7 @@ def watch_command(
     Exits as `raycosttune plan` does: with 0 where there is a plan.
     """
     from raycosttune.report.screen import Screen  # noqa: PLC0415 - takes a second
+    from raycosttune.report.text import visible  # noqa: PLC0415 - as above
 
     _wait_for(run, (0.0 if once else WAIT_SECONDS) if wait is None else wait)
     screen = Screen(is_live=False if as_json else None, say=_print)
@@ -73,6 +74,8 @@ def watch_command(
         sys.exit(130)
     finally:
         screen.close()
+    if glance.best is None and not (as_json or screen.is_live):
+        click.echo(visible(read.session.plan()))  # why there is none
     if read.quiet:
         is_broken = read.session.live or read.session.live_profiles
         click.echo(f"{'broken off: ' if is_broken else ''}{read.quiet}", err=True)

@@ -83,12 +83,15 @@ def probe_algorithms(
     costs = _costs(common)
     memory = available_bytes(device) if memory_bytes is None else memory_bytes
     choice = choose_algorithms(costs, memory)
-    plans = [choice, *_uniform(costs, memory)]
+    own = dict.fromkeys(costs, DEFAULT)
+    tried = [choice, *_uniform(costs, memory)]
+    plans = [plan for plan in tried if plan.algorithms != own]  # what differs from itself is noise
+    if not plans:
+        return AlgorithmProbe(costs, _priced(costs, own), 1.0)
     arguments = common | {"plans": [dict(plan.algorithms) for plan in plans]}
     (ratios,) = run_children(f"{HERE}:compare_plans", arguments)
     best = min(range(len(plans)), key=ratios.__getitem__)
     if ratios[best] >= 1:
-        own = dict.fromkeys(costs, DEFAULT)
         return AlgorithmProbe(costs, _priced(costs, own), 1.0)
     return AlgorithmProbe(costs, plans[best], ratios[best])
 

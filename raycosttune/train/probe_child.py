@@ -82,29 +82,34 @@ def run_children(
                 text=True,
             )
             stack.callback(process.kill)
-            answers.append(pool.submit(_answer, process, path, timeout_seconds))
+            what = f"a probe of {arguments['target']}" if "target" in arguments else "a probe"
+            answers.append(pool.submit(_answer, process, path, timeout_seconds, what))
         for answer in as_completed(answers):
             answer.result()  # raises what the first to fail met: the others only lost it
         return [answer.result() for answer in answers]
 
 
-def _answer(process: "subprocess.Popen[str]", path: Path, timeout_seconds: float) -> Any:  # noqa: ANN401 - JSON
+def _answer(process: "subprocess.Popen[str]", path: Path, timeout_seconds: float, what: str) -> Any:  # noqa: ANN401 - JSON
     try:
         _, errors = process.communicate(timeout=timeout_seconds)
     except subprocess.TimeoutExpired as error:
-        msg = f"a probe must end within {timeout_seconds:g} s; raise its limit, or probe less"
+        msg = (
+            f"{what} must end within {timeout_seconds:g} s. "
+            "See that it waits for nothing, or take a smaller batch or fewer steps"
+        )
         raise ProbeError(msg) from error
     if process.returncode in KILLED:
-        msg = "a probe was killed, as the system does where memory runs out"
+        msg = f"{what} was killed, as the system does where memory runs out"
         raise ProbeMemoryError(msg)
     told = json.loads(path.read_text()) if path.exists() else {}
     if "answer" in told:
         return told["answer"]
     if "invalid" in told:
         raise InvalidAdviceError(told["invalid"])
-    ended = f"got exit status {process.returncode}: " + "; ".join(errors.strip().splitlines()[-3:])
+    last = "; ".join(errors.strip().splitlines()[-3:]) or "it wrote no error"
+    ended = f"got exit status {process.returncode}: {last}"
     kind = ProbeMemoryError if told.get("out_of_memory") else ProbeError
-    msg = f"a probe must run to its end, {told.get('error', ended)}"
+    msg = f"{what} must run to its end, {told.get('error', ended)}"
     raise kind(msg)
 
 

@@ -88,7 +88,11 @@ def _with_data(model: nn.Module, data: object, criterion: Criterion) -> Job:
     return Job(model, data, loss, loader=options)  # type: ignore[arg-type]  # checked where it is loaded
 
 
-def _usual(outputs: Tensor, targets: Tensor) -> Tensor:
+def _usual(outputs: object, targets: object) -> Tensor:
+    if not isinstance(outputs, Tensor) or not isinstance(targets, Tensor):
+        kinds = f"{_shown(outputs)} and {_shown(targets)}"
+        msg = f"without a loss, outputs and targets must be tensors, got {kinds}: {ASK}"
+        raise InvalidAdviceError(msg)
     if targets.is_floating_point():
         return mse_loss(outputs.reshape(targets.shape), targets)
     return cross_entropy(outputs, targets)

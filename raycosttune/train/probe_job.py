@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import Dataset, default_collate
 
+from raycosttune.errors import InvalidAdviceError
+
 Loss = Callable[[nn.Module, Any], Tensor]
 
 
@@ -79,7 +81,12 @@ class Stepper:
     def backward(self, batch: Any) -> None:  # noqa: ANN401 - as above
         """Computes the gradients alone."""
         self._optimizer.zero_grad()
-        self._loss(self.model, moved(batch, self.device)).backward()
+        loss: object = self._loss(self.model, moved(batch, self.device))
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.requires_grad:
+            told = f"shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else repr(loss)
+            msg = f"the loss must be a tensor of one number with a gradient, got {told[:200]}"
+            raise InvalidAdviceError(msg)
+        loss.backward()
 
     def wait(self) -> None:
         """Waits until the device is idle."""

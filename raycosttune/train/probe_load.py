@@ -20,10 +20,7 @@ def load_job(target: str) -> Job:
     Raises:
         InvalidAdviceError: If there is no such function, it raises, or returns something else.
     """
-    module, _, name = target.partition(":")
-    if not (module and name):
-        msg = f"what makes the job must be module:function, got {target!r}"
-        raise InvalidAdviceError(msg)
+    module, name = parts_of(target)
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # a console script has its own folder there
     try:
@@ -37,6 +34,19 @@ def load_job(target: str) -> Job:
         msg += place_of(error)
         raise InvalidAdviceError(msg) from error
     return job
+
+
+def parts_of(target: object) -> tuple[str, str]:
+    """Splits `module:function`.
+
+    Raises:
+        InvalidAdviceError: If it is something else.
+    """
+    module, _, name = target.partition(":") if isinstance(target, str) else ("", "", "")
+    if not (module and name):
+        msg = f"what makes the job must be module:function, got {target!r}"
+        raise InvalidAdviceError(msg)
+    return module, name
 
 
 def _check_dataset(dataset: object) -> None:

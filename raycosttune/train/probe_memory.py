@@ -145,7 +145,7 @@ def climb(
     try:
         peaks = _first(measure)
     except ProbeMemoryError as error:
-        msg = f"memory_bytes must hold a step of one sample, got {memory_bytes:.4g}"
+        msg = f"memory_bytes must hold a step of one sample, got {memory_bytes:.4g}: {error}"
         raise InvalidAdviceError(msg) from error
     failed: int | None = None
     begin = wanted = max(batch_size, min(peaks) + 1)

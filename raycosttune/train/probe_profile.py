@@ -5,6 +5,7 @@ import math
 
 from raycosttune.advise import JobProfile, Memory, Pair, fit_compute_line
 from raycosttune.advise.quantity import count, positive
+from raycosttune.train.probe_load import parts_of
 from raycosttune.train.probe_memory import probe_memory
 from raycosttune.train.probe_step import time_alone, time_pair
 
@@ -45,6 +46,7 @@ def profile_job(
             an argument is unusable.
         ProbeError: If a step fails.
     """
+    parts_of(target)  # before any process starts
     batch = count("batch_size", batch_size)
     if memory_bytes is not None:
         positive("memory_bytes", memory_bytes)

@@ -1,5 +1,7 @@
 import json
+import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +21,7 @@ from raycosttune.advise import (
 from tests.advise.told import CLUSTER, PROFILE
 
 AMOUNTS = st.floats(0, 10)
+DATA = profile_to_data(PROFILE)
 
 
 @given(AMOUNTS, st.floats(1e-4, 1), AMOUNTS, st.floats(1, 2), st.integers(1, 512))
@@ -118,3 +121,44 @@ def test_bad_numbers_are_refused() -> None:
         replace(PROFILE, compute=ComputeLine(0, 0))
     with pytest.raises(InvalidAdviceError, match=r"Cluster\.workers_per_node"):
         Cluster(4, workers_per_node=-1)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (
+            {"pair": {**DATA["pair"], "step_seconds": math.nan}},
+            "Pair.step_seconds must be a finite",
+        ),
+        (
+            {"pair": {**DATA["pair"], "latency_seconds": "x"}},
+            "Pair.latency_seconds must be a finite",
+        ),
+        ({"pair": {**DATA["pair"], "samples": 0}}, "Pair.samples must be a whole number"),
+        ({"pair": {"samples": 1}}, "what profile_to_data writes: .*missing 4 required"),
+        ({"pair": 3}, "what profile_to_data writes: "),
+        (
+            {"memory": {**DATA["memory"], "largest_batch": -3}},
+            "Memory.largest_batch must be a whole",
+        ),
+        (
+            {"memory": {**DATA["memory"], "available_bytes": math.inf}},
+            "Memory.available_bytes must be",
+        ),
+        ({"memory": {"available_bytes": 1.0}}, "'line' is missing. Profile the job again"),
+        ({"loaders": -1}, "JobProfile.loaders must be a finite number of at least 0"),
+        ({"compute": None}, "what profile_to_data writes: "),
+        ({"samples": 2.5}, "JobProfile.samples must be a whole number"),
+        ({"more": 1}, "unexpected keyword argument 'more'"),
+    ],
+)
+def test_a_damaged_profile_is_told_by_what_is_wrong_in_it(
+    change: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(InvalidAdviceError, match=what):
+        profile_from_data(DATA | change)
+
+
+def test_what_is_no_profile_is_told() -> None:
+    with pytest.raises(InvalidAdviceError, match="a profile must be of type Mapping, got None"):
+        profile_from_data(None)  # type: ignore[arg-type]

@@ -123,8 +123,10 @@ def test_a_page_s_data_is_printed_as_json(tmp_path: Path, observed: Path) -> Non
 
 
 def test_a_page_that_can_t_be_written_is_an_error_of_its_own(tmp_path: Path) -> None:
-    result = call("report", finished(tmp_path / "mine"), "--out", tmp_path / "none" / "page.html")
-    assert (result.exit_code, "No such file" in result.output) == (1, True)
+    out = tmp_path / "none" / "page.html"
+    result = call("report", finished(tmp_path / "mine"), "--out", out)
+    assert result.exit_code == 1
+    assert f"can't be written @ {out}: No such file or directory. Name a file" in result.output
 
 
 @pytest.mark.parametrize("pair", ["4", "0x64", "-1x64", "4xmany"])
@@ -151,7 +153,10 @@ def test_a_finished_sweep_is_watched_to_its_end_at_once(tmp_path: Path) -> None:
     result = call("watch", finished(tmp_path))
     assert result.exit_code == 0
     assert "best so far: 1 worker, batch 32" in result.output
-    assert call("watch", empty(tmp_path / "none"), "--once").exit_code == 1
+
+    none = call("watch", empty(tmp_path / "none"), "--once")
+    assert (none.exit_code, none.output[:31]) == (1, "no plan: no trial has started. ")
+    assert call("watch", tmp_path / "none", "--once", "--json").output.startswith("{")
 
 
 def test_a_sweep_is_waited_for_until_it_begins(tmp_path: Path) -> None:

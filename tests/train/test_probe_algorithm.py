@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from raycosttune.advise import Memory, MemoryLine
@@ -45,6 +47,17 @@ def test_the_choice_has_an_algorithm_for_each_layer(monkeypatch: pytest.MonkeyPa
     assert probe.ratio <= 1
     own = set(probe.choice.algorithms.values()) == {"default"}
     assert own == (probe.ratio == 1)
+
+
+def test_pytorchs_own_choice_is_not_timed_against_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(function: str, arguments: dict[str, Any]) -> list[Any]:
+        if function.endswith(":measure_layers"):
+            return [{"0": {"default": (1.0, 0.0)}, "2": {"default": (1.0, 0.0)}}]
+        return [[0.9] * len(arguments["plans"])]  # by noise alone
+
+    monkeypatch.setattr(probe_algorithm, "run_children", run)
+    probe = probe_algorithms(TARGET, 4, memory_bytes=1e9, repeats=1)
+    assert (probe.ratio, set(probe.choice.algorithms.values())) == (1.0, {"default"})
 
 
 def test_batch_and_algorithms_are_chosen_within_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,8 +40,13 @@ def test_the_first_to_fail_says_why_and_ends_the_others() -> None:
         run_children(f"{HERE}:fail_on_one", {}, workers=2, timeout_seconds=60)
 
 
+def test_the_job_that_a_process_failed_on_is_named() -> None:
+    with pytest.raises(ProbeError, match=r"a probe of a:b must run to its end, .*status 4: it wro"):
+        run_children(f"{HERE}:leave_at_once", {"target": "a:b"})
+
+
 def test_a_process_that_hangs_is_ended() -> None:
-    with pytest.raises(ProbeError, match="must end within"):
+    with pytest.raises(ProbeError, match=r"must end within 0.1 s\. See that"):
         run_children(f"{HERE}:hang", {}, timeout_seconds=0.1)
 
 

@@ -7,7 +7,7 @@ from torch.nn.functional import l1_loss
 from torch.utils.data import DataLoader, TensorDataset
 
 from raycosttune.errors import InvalidAdviceError
-from raycosttune.train.probe_given import MadeUp, job_of
+from raycosttune.train.probe_given import Criterion, MadeUp, job_of
 from raycosttune.train.probe_job import Job, Stepper
 from tests.train.probe_jobs import network, small
 
@@ -123,3 +123,25 @@ def test_a_model_that_is_frozen_is_told() -> None:
     frozen = nn.Linear(3, 2).requires_grad_(requires_grad=False)
     with pytest.raises(InvalidAdviceError, match="must have a gradient"):
         job_of(frozen).loss(frozen, torch.zeros(2, 3))
+
+
+def test_a_usual_loss_of_what_are_no_tensors_is_told() -> None:
+    job = job_of((network(), [(torch.zeros(3, 8, 8), "cat")] * 4))
+
+    with pytest.raises(InvalidAdviceError, match="outputs and targets must be tensors, got Tensor"):
+        Stepper(job, "cpu").step(job.batch(2))
+
+
+@pytest.mark.parametrize(
+    ("loss", "what"),
+    [
+        (lambda outputs, _: outputs, "got shape"),
+        (lambda outputs, _: outputs.mean().item(), "got "),
+        (lambda outputs, _: outputs.mean().detach(), "with a gradient"),
+    ],
+)
+def test_a_loss_that_is_no_number_with_a_gradient_is_told(loss: Criterion, what: str) -> None:
+    job = job_of((network(), [(torch.zeros(3, 8, 8), 1)] * 4, loss))
+
+    with pytest.raises(InvalidAdviceError, match=f"the loss must be a tensor of one .*{what}"):
+        Stepper(job, "cpu").step(job.batch(2))

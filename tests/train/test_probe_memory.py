@@ -97,7 +97,7 @@ def test_a_batch_that_fails_bounds_what_fits(batch: int, room: int) -> None:
 
 def test_not_even_one_sample_is_refused() -> None:
     machine = Machine(100.0, 1.0, 0.0, stops_at=50)
-    with pytest.raises(InvalidAdviceError, match="hold a step of one sample, got 50"):
+    with pytest.raises(InvalidAdviceError, match="hold a step of one sample, got 50: "):
         climb(machine.measure, 8, 50)
 
 

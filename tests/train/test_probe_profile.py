@@ -69,3 +69,5 @@ def test_bad_arguments_are_refused_before_anything_starts() -> None:
     for batch, steps, threads in ((0, 1, 1), (4, 0, 1), (4, 1, 0)):
         with pytest.raises(InvalidAdviceError, match="must be a whole number"):
             profile_job(TARGET, batch, steps=steps, threads=threads)
+    with pytest.raises(InvalidAdviceError, match="must be module:function, got <function"):
+        profile_job(test_made_up_samples_tell_nothing_of_loading, 4)  # type: ignore[arg-type]
