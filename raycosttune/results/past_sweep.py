@@ -75,7 +75,16 @@ class PastSweep:
         Raises:
             InvalidCostError: If the cost is missing or breaks a law of costs.
             InvalidGoalError: If the goal is of another metric or mode.
+            InvalidStateError: If the data or the machines are others than the sweep's: then
+                only a new sweep can tell.
         """
+        if self.samples != 1 or self.is_elsewhere:
+            other = "machines" if self.is_elsewhere else "data"
+            msg = (
+                f"a plan must be for the data and the machines of its sweep, got other {other} "
+                f"@ {self.path}. Begin a sweep on them: CostAwareSearch(goal, known=...)"
+            )
+            raise InvalidStateError(msg)
         metric = self._metric(cost)
         session = Session(
             self.space,

@@ -150,6 +150,15 @@ def test_samples_must_be_positive(samples: float, tmp_path: Path) -> None:
     assert sweep.scaled(2).scaled(3).samples == 6
 
 
+def test_other_data_and_other_machines_have_no_plan_before_a_sweep(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path, swept(), header_row(GOAL, "node-hours", SPACE)))
+    with pytest.raises(InvalidStateError, match="got other data @ "):
+        sweep.scaled(2).plan()
+    with pytest.raises(InvalidStateError, match="got other machines @ "):
+        sweep.on_other_machines().explain(goal=sweep.goal)
+    assert sweep.scaled(2).scaled(0.5).plan() == sweep.plan()
+
+
 def test_trials_of_the_past_are_named_after_their_sweep_and_have_ended(tmp_path: Path) -> None:
     session = Session(SPACE, GOAL, clock=lambda: 0.0)
     session.ask("t")
