@@ -25,6 +25,7 @@ HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little h
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
 LUCK = 0.5  # of what runs take more or less than expected, the part that is another one's not
+NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
 SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
 
 
@@ -220,7 +221,7 @@ class Planner:
             seconds_left=outlook.limit - record.run_seconds,
             going=going,
         )
-        if on > 1.03 * anew.least:
+        if on > NEAR * anew.least:
             if fresh.costs.min() >= HOPEFUL * fresh.loss * anew.whole:
                 return guarded(seen, going) or Continue()
             if anew_cost < SAVES * on:
