@@ -30,7 +30,8 @@ SAMPLES, BATCH = 240, 48
 def train(config: dict[str, Any]) -> Any:
     """Trains with pauses in place of compute; the last worker is four times slower.
 
-    Worker 0 runs out of memory with more samples than `config["fits"]` in a step.
+    Worker 0 runs out of memory with more samples than `config["fits"]` in a step. The run ends
+    after that, with an epoch in which the slow one has less: no clock says when a plan comes.
     """
     context = ray.train.get_context()
     rank, workers = context.get_world_rank(), context.get_world_size()
@@ -41,7 +42,7 @@ def train(config: dict[str, Any]) -> Any:
     began = resume(model, optimizer, loader=loader)
     seen = []
     for epoch in range(began, config["epochs"]):
-        rows = 0
+        rows, shares = 0, loader.shares
         for batch, target in loader:
             if rank == 0 and len(batch) > config["fits"]:
                 msg = "CUDA out of memory. Tried to allocate 2 GiB"
@@ -53,6 +54,8 @@ def train(config: dict[str, Any]) -> Any:
             optimizer.step()
         seen.append({"epoch": epoch, "rows": rows, "began": began})
         report({"epoch": epoch + 1, "loss": 0.5}, model, optimizer)
+        if began and shares[-1] < BATCH // workers:
+            break
     return seen
 
 
@@ -79,9 +82,8 @@ def fit(
 @pytest.mark.timeout(240)
 def test_a_worker_without_memory_gets_less_and_the_run_goes_on_with_fewer(tmp_path: Path) -> None:
     callback = RebalanceCallback(plan="controller")
-    on = fit(tmp_path, 3, [callback], epochs=6, fits=18)
-    assert on.return_value[-1]["epoch"] == 5
-    assert max(row["rows"] for row in on.return_value) <= 18
+    on = fit(tmp_path, 3, [callback], epochs=100, fits=16)
+    assert max(row["rows"] for row in on.return_value) <= 16
     assert on.return_value[0]["began"] > 0
     assert on.metrics is not None
     assert sum(on.metrics[keys.SHARES]) == BATCH
@@ -92,8 +94,9 @@ def test_a_worker_without_memory_gets_less_and_the_run_goes_on_with_fewer(tmp_pa
     assert on.metrics[keys.COST_UNIT] == "worker-hours"
 
     # The same run with fewer workers goes on from what is known of those that remain.
-    fewer = fit(tmp_path, 2, [RebalanceCallback()], epochs=7)
-    assert fewer.return_value[0]["began"] == 6
+    done = on.return_value[-1]["epoch"] + 1
+    fewer = fit(tmp_path, 2, [RebalanceCallback()], epochs=done + 1)
+    assert fewer.return_value[0]["began"] == done
     assert fewer.checkpoint is not None
     with fewer.checkpoint.as_directory() as folder:
         state = json.loads((Path(folder) / STATE_FILE).read_text())
