@@ -25,7 +25,8 @@ from replay_tasks import JOBS, Task, read
 
 from raycosttune import Goal
 from raycosttune.core.accuracy_surrogate import noise_scales
-from raycosttune.core.isotonic import Floats, isotonic
+from raycosttune.core.array import Floats
+from raycosttune.core.isotonic import isotonic
 from raycosttune.core.metric_surface import Curve, MetricSurface
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate import TraceWorkload

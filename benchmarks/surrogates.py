@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.measured import measured_space
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.time_surrogate import Z90, TimeSurrogate

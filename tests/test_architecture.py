@@ -8,6 +8,7 @@ import pytest
 
 import raycosttune
 import raycosttune.train
+import raycosttune.tune
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = sorted((ROOT / "raycosttune").rglob("*.py"))
@@ -41,6 +42,16 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     loaded = set(ast.literal_eval(python(code)))
     assert "raycosttune" in loaded
     assert not loaded & {"ray", "torch", "optuna", "sklearn", "scipy", "clarabel"}
+
+
+def test_a_trial_and_its_workers_load_nothing_of_the_search() -> None:
+    code = (
+        "import sys, raycosttune.tune.trainable, raycosttune.train.meter, "
+        "raycosttune.train.settings, raycosttune.train.profile_steps; print(sorted(sys.modules))"
+    )
+    loaded = set(ast.literal_eval(python(code)))
+    assert "raycosttune.tune.trainable" in loaded
+    assert not loaded & {"optuna", "sklearn", "scipy", "clarabel", "raycosttune.core.session"}
 
 
 def test_the_core_knows_no_ray_at_run_time() -> None:
@@ -109,6 +120,22 @@ def test_the_public_names_of_a_training_loop() -> None:
         assert getattr(raycosttune.train, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'ballance'"):
         _ = raycosttune.train.ballance  # type: ignore[attr-defined]
+
+
+def test_the_public_names_of_a_sweep() -> None:
+    assert sorted(raycosttune.tune.__all__) == [
+        "CostAwareScheduler",
+        "CostAwareSearch",
+        "Progress",
+        "SweepMetrics",
+        "function_trainable",
+        "suggest_space",
+        "torch_trainable",
+    ]
+    for name in raycosttune.tune.__all__:
+        assert getattr(raycosttune.tune, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Schedular'"):
+        _ = raycosttune.tune.Schedular  # type: ignore[attr-defined]
 
 
 def test_an_unknown_public_name_is_an_attribute_error() -> None:

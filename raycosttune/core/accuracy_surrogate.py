@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED, RecipeEpochs, shape
 
 DEFAULT_SLACK = TOLERATED

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
+from raycosttune.core.array import Floats
 from raycosttune.core.evidence import RUN_SD, evidence
 from raycosttune.core.gaussian import below
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.law import TYPICAL_EPOCHS, UNKNOWN_SD, Law
 from raycosttune.core.runs import Runs
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.space import Allocation, Space
 
 

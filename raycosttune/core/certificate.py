@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cost import may_fall
 from raycosttune.core.incumbent import Incumbent
-from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
 
 

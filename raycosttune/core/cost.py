@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from raycosttune.core.array import Floats
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidCostError
 
-Floats = NDArray[np.float64]
 SECONDS_PER_HOUR = 3600.0
 CALL = "__call__(allocation, seconds)"
 

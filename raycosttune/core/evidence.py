@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr
 
+from raycosttune.core.array import Floats
 from raycosttune.core.epochs import EARLIEST, span
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.law import Law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
 from raycosttune.core.runs import Runs

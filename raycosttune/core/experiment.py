@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.array import Ints
 from raycosttune.core.figure import counted, told_apart
 from raycosttune.core.incumbent import Incumbent
-from raycosttune.core.isotonic import Ints
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
 from raycosttune.core.outcome import POINTS, outcomes

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 
 CERTAIN = 9.0  # deviations beyond which doubles tell no chance from 0 beside 1
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from raycosttune.core.array import Floats
 from raycosttune.core.decision import Resize, Stop, StopCause
 from raycosttune.core.figure import counted
 from raycosttune.core.going import Going
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.outlook import Outlook
 
 SAFE = 0.9  # a chance from which on a deadline isn't at risk

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Seen
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.observation import Recipe
 from raycosttune.core.recipe_epochs import RecipeEpochs
 from raycosttune.core.runs import Runs

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cells import cells_of
 from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, is_proportional
 from raycosttune.core.goal import Goal
-from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.prediction import Prediction

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import clarabel
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import isotonic_regression
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from raycosttune.core.array import Floats, Ints
 
 
 def isotonic(values: Floats, weights: Floats, *, increasing: bool = True) -> Floats:

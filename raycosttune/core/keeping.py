@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from raycosttune.core.array import Floats
 from raycosttune.core.cost import checked_costs
 from raycosttune.core.goal import Goal
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.space import Allocation
 from raycosttune.core.step_model import Bools
 

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cells import Cells, cells_of
 from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
-from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.keeping import keeps
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.profile import ProfileRecord

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 
 TYPICAL_EPOCHS = 20.0
 UNKNOWN_SD = 1.3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 
 Points = Sequence[tuple[float, float]]
 

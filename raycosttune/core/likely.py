@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
+from raycosttune.core.array import Floats
 from raycosttune.core.belief import STAGES
 from raycosttune.core.certificate import untried
 from raycosttune.core.incumbent import Incumbent
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.outlook import Outlook
 
 FEW = 0.5 / STAGES  # the chance of the first of a run's stages, one in 48

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri, softmax
 
-from raycosttune.core.isotonic import Floats, isotonic
+from raycosttune.core.array import Floats
+from raycosttune.core.isotonic import isotonic
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.recipe_epochs import shape
 

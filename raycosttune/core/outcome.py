@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.time_surrogate import Z90
 

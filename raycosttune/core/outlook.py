@@ -7,11 +7,11 @@ from operator import itemgetter
 
 import numpy as np
 
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.belief import Belief, Clues
 from raycosttune.core.cells import cells_of
 from raycosttune.core.gaussian import below
 from raycosttune.core.going import Going
-from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.law import law
 from raycosttune.core.schedule import Choices, Step, best_step

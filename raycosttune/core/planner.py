@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.array import Floats
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.experiment import Experiment
@@ -12,7 +13,6 @@ from raycosttune.core.going import Going
 from raycosttune.core.guard import Chances, chances, guarded, hopeless
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outlook import Outlook

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.array import Floats
 from raycosttune.core.goal import Goal
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.outlook import Outlook

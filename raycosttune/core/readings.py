@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 
 
 class Readings(tuple[float, ...]):  # noqa: SLOT001 - each figure is kept in its own place

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.rebalance_bound import safe_bounds
 from raycosttune.core.rebalance_fill import fill
 from raycosttune.core.rebalance_regime import current, steadiness

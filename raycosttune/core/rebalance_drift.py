@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 
 DRIFTS = (0.0, 0.05, 0.5, 5.0, 50.0)  # variance of a round's step over that of a sample's noise
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 
 # Deviations of log seconds that one sample may have, and the logs' mean and deviation.
 NOISES, NOISE, NOISE_LOG_SD = np.geomspace(0.002, 0.35, 16), 0.05, 1.0

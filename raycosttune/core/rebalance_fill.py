@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.share import check_bounds, round_shares
 
 HALVINGS = 28  # of an interval of log seconds

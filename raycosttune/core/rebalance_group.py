@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.rebalance_evidence import Terms
 
 JOIN = 3.0  # log prior odds for one law against two

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
+from raycosttune.core.array import Floats
 from raycosttune.core.epochs import EARLIEST, Epochs, Seen
-from raycosttune.core.isotonic import Floats, bounds, violation
+from raycosttune.core.isotonic import bounds, violation
 
 NOISE_SD = 0.12
 TOLERATED = 0.10  # log slack within which runs count as rising with the batch

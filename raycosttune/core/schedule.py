@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.gaussian import below
-from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.step_model import Bools
 
 TIME_STEPS = 48

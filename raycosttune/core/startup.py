@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cells import cells_of
-from raycosttune.core.isotonic import Floats, Ints, isotonic
+from raycosttune.core.isotonic import isotonic
 from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.readings import Readings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dsytrd, dtrtri
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.space import Allocation
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD, Law, StepModel
 from raycosttune.core.type_law import SHARED_MISFIT, along, law_of, pulled, tied_covariance

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raycosttune.advise import log_step_seconds, ring_power
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.space import Allocation
 
 

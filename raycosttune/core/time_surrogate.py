@@ -6,8 +6,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from raycosttune.core.array import Floats
 from raycosttune.core.cells import cells_of
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.readings import Readings

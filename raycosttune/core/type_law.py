@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.step_model import PRIOR_SD, Free, Law, StepModel
 
 # How far the numbers of two types of machine lie apart. Speed by a factor of 2.2 from what their

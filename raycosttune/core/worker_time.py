@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.rebalance_drift import DRIFTS, Wander
 from raycosttune.core.rebalance_evidence import NOISE, Terms, estimate_noise
 from raycosttune.core.rebalance_group import grouped, memberships

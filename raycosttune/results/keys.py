@@ -1,29 +1,16 @@
-"""Where a search space has what is searched: the config of a plan from a journal alone."""
+"""Where a search space has what is searched."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from raycosttune.core.observation import Recipe
-from raycosttune.core.plan import Plan
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import checked, read_mapping, read_text
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.rows import Row
 
 Path = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PastPlan(Plan):
-    """Is a plan of an earlier sweep.
-
-    Attributes:
-        config: The values that the search chose, nested as its space. The constants of the space
-            are in no journal: they belong beside it. None where the journal is older than that.
-    """
-
-    config: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,9 @@ from raycosttune.errors import (
 )
 from raycosttune.results.header import read_header, read_header_rate, read_header_space
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
-from raycosttune.results.keys import PastPlan, SearchKeys, read_keys
+from raycosttune.results.keys import SearchKeys, read_keys
 from raycosttune.results.known import read_known
+from raycosttune.results.past_plan import PastPlan
 from raycosttune.results.replay import merge_rows, read_run_reports
 from raycosttune.results.rows import Row
 

@@ -2,13 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
-from raycosttune.core.session import Session
 from raycosttune.core.value import checked, clean_amount, read_text
 from raycosttune.results.rows import (
     ELAPSED,
@@ -19,6 +18,9 @@ from raycosttune.results.rows import (
     read_record,
     read_run_report,
 )
+
+if TYPE_CHECKING:
+    from raycosttune.core.session import Session
 
 logger = logging.getLogger(__name__)
 Told = TypeVar("Told")
@@ -34,7 +36,7 @@ READERS: Readers[TrialRecord | Observation | ProfileRecord | Profiled] = {
 
 
 def merge_rows(
-    session: Session,
+    session: "Session",
     rows: Iterable[Row],
     is_ours: Callable[[TrialRecord | ProfileRecord], bool] = lambda _: True,
 ) -> int:
@@ -68,7 +70,7 @@ def merge_rows(
     return new
 
 
-def why_started(session: Session, trial_id: str) -> str:
+def why_started(session: "Session", trial_id: str) -> str:
     """Returns why a session started a trial that it knows, the end of a sentence."""
     answer = session.ask(trial_id)  # the same again for a known trial
     return answer.why if isinstance(answer, Run) else ""

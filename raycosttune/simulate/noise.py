@@ -8,7 +8,8 @@ from zlib import crc32
 
 import numpy as np
 
-from raycosttune.core.isotonic import Floats, isotonic
+from raycosttune.core.array import Floats
+from raycosttune.core.isotonic import isotonic
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidWorkloadError
 from raycosttune.simulate.workload import Curve, Workload

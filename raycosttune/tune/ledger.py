@@ -33,6 +33,7 @@ from raycosttune.results.rows import (
     renamed_row,
 )
 from raycosttune.train.keys import FOLDER
+from raycosttune.tune.folder import run_journal
 
 logger = logging.getLogger(__name__)
 
@@ -177,11 +178,6 @@ class Ledger:
 
 def _name(cell: Row) -> str:
     return f"{counted(cell['workers'], 'worker')} at batch {cell['batch_size']}"
-
-
-def run_journal(experiment: Path, trial_id: str) -> Path:
-    """Returns where a metered run writes its own reports."""
-    return experiment / FOLDER / "trials" / f"{trial_id}.jsonl"
 
 
 def _read_or_keep_aside(path: Path) -> list[Row]:

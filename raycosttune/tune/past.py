@@ -16,7 +16,8 @@ from raycosttune.train.keys import FOLDER
 from raycosttune.tune.convert import Config, ParamSpace
 from raycosttune.tune.domain import read_space
 from raycosttune.tune.ledger import Ledger
-from raycosttune.tune.profile import holds, without_profile
+from raycosttune.tune.profile import holds
+from raycosttune.tune.profile_run import without_profile
 from raycosttune.tune.saved import Saved, read_saved, saved_states
 from raycosttune.tune.setup import Setup, goal_with
 from raycosttune.tune.sweep import Sweep

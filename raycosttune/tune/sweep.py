@@ -18,7 +18,8 @@ from raycosttune.tune.domain import space_state
 from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.notice import Notices, told_instead
-from raycosttune.tune.profile import holds, read_result, without_profile
+from raycosttune.tune.profile import holds
+from raycosttune.tune.profile_run import read_result, without_profile
 from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
 
 logger = logging.getLogger(__name__)

@@ -15,10 +15,9 @@ from raycosttune.errors import InvalidTrainableError
 from raycosttune.results.journal import Journal
 from raycosttune.results.rows import run_header_row
 from raycosttune.train.keys import FOLDER, PROFILE
-from raycosttune.tune.folder import local_folder
+from raycosttune.tune.folder import local_folder, run_journal
 from raycosttune.tune.function import check_function, check_key
-from raycosttune.tune.ledger import run_journal
-from raycosttune.tune.profile import profiled_loop, result_row
+from raycosttune.tune.profile_run import profiled_loop, result_row
 from raycosttune.tune.resources import (
     TYPE_KEY,
     WORKERS_KEY,

@@ -17,10 +17,10 @@ from raycosttune.core.accuracy_surrogate import (
     Samples,
     noise_scales,
 )
+from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.incumbent import Incumbent, cautious
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED
 

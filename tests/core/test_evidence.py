@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr
 
+from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.evidence import GRID_SD, RUN_SD, evidence
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.law import law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
 from raycosttune.core.observation import Report, TrialRecord

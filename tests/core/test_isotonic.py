@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from raycosttune.core.isotonic import Edges, Floats, bounds, isotonic, project, violation
+from raycosttune.core.array import Floats
+from raycosttune.core.isotonic import Edges, bounds, isotonic, project, violation
 
 # The solver closes the gap of the objective to 1e-8, so about its square root in the values.
 TOLERANCE = 1e-3

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.array import Floats
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
-from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outcome import POINTS, TIME_QUANTILES, TIME_SD, outcomes

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.rebalance_fill import fill
 from raycosttune.core.share import InvalidShareError
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.space import Space
 from raycosttune.core.step_fit import NOISES, Grid, Measured, _evidence, fit
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD

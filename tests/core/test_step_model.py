@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.step_model import PRIOR_MEAN, PRIOR_SD, Free, StepModel
 from tests.core.drive import spaces

@@ -27,7 +27,7 @@ from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal
-from raycosttune.results.keys import PastPlan
+from raycosttune.results.past_plan import PastPlan
 from raycosttune.results.past_sweep import PastSweep, read_sweep
 from raycosttune.results.rows import (
     Row,

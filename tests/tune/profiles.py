@@ -11,7 +11,7 @@ from ray.tune.experiment import Trial
 from raycosttune.core.goal import Goal
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.train.keys import PROFILE
-from raycosttune.tune.profile import result_row
+from raycosttune.tune.profile_run import result_row
 from raycosttune.tune.resources import DriverResources
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import FakeTrial, FakeTune, journal, session_of

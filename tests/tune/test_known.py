@@ -13,7 +13,7 @@ from raycosttune.report import sweep_of
 from raycosttune.report.glance import glance_of
 from raycosttune.report.lines import Lines
 from raycosttune.report.run import read_run
-from raycosttune.results.keys import PastPlan
+from raycosttune.results.past_plan import PastPlan
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTune

@@ -8,7 +8,8 @@ from raycosttune.core.space import Space
 from raycosttune.results.header import read_header_space
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import ELAPSED
-from raycosttune.tune.ledger import Ledger, run_journal
+from raycosttune.tune.folder import run_journal
+from raycosttune.tune.ledger import Ledger
 from tests.tune.fakes import GOAL
 
 

@@ -18,7 +18,7 @@ from raycosttune.proposal.optuna import SamplerError
 from raycosttune.train.keys import PROFILE
 from raycosttune.tune.move import fit
 from raycosttune.tune.plan import TunePlan
-from raycosttune.tune.profile import profiled_loop, result_row
+from raycosttune.tune.profile_run import profiled_loop, result_row
 from raycosttune.tune.resources import DriverResources, WorkerResources
 from tests.tune.fakes import FakeTrial, FakeTune, journal, session_of
 from tests.tune.profiles import (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import least_squares
 
-from raycosttune.core.isotonic import Floats
+from raycosttune.core.array import Floats
 from raycosttune.core.space import Allocation
 
 UNSEEN = 1e-8

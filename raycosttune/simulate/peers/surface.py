@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raycosttune.core.isotonic import Edges, Floats, project
+from raycosttune.core.array import Floats
+from raycosttune.core.isotonic import Edges, project
 
 
 @dataclass(frozen=True)

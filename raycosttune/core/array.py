@@ -1,0 +1,7 @@
+"""Arrays of numbers, as annotations name them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
