@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
-from raycosttune.core.isotonic import Ints
+from raycosttune.core.isotonic import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
 from raycosttune.core.outcome import POINTS, outcomes
 from raycosttune.core.space import Allocation
+from raycosttune.core.under_way import under_way
 
 FAILURE_WEIGHT = 1.5
 LEAST_CHANCE = 0.01
@@ -182,7 +184,8 @@ def _paying(
     """Returns the runs among some cells that save more than they cost."""
     seconds, costs = outcomes(known, places, recipe)
     best = known.cost_to_beat(incumbent)
-    saved = np.where(known.keeps(places, seconds), np.maximum(best - costs, 0), 0)
+    beaten = np.maximum(_beside(known, best) - costs, 0)
+    saved = np.where(known.keeps(places, seconds), beaten, 0)
     savings = known.remaining_runs * saved.mean(axis=1)
     if recipe is None:
         # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
@@ -198,3 +201,19 @@ def _paying(
         cell = known.space.cells[places[k]]
         found.append(Experiment(cell, recipe, price, saving, float(middle[k]), why))
     return found
+
+
+def _beside(known: Knowledge, best: float) -> Floats | float:
+    """Returns what a further run must beat, point by point: what is to come, too; see under_way.
+
+    The epochs that a run shows hold for all cells of its batch that are timed.
+    """
+    for trial in under_way(known):
+        own = known.grid.index[present(trial.record, known.space)]
+        shown = known.time.is_known & (known.grid.batches == known.grid.batches[own])
+        shown[own] = True
+        places = known.places[shown[known.places]]
+        seconds, costs = outcomes(known, places, trial.recipe)
+        shows = np.where(known.keeps(places, seconds), costs, math.inf)
+        best = np.minimum(best, shows.min(axis=0))
+    return best
