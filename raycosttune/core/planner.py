@@ -25,7 +25,7 @@ from raycosttune.core.under_way import under_way
 LOSS = 2.0  # a failure's least cost, in whole runs
 MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
-MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
+MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
 LUCK = 0.5  # of what runs take more or less than expected, the part that is another one's not
 NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
@@ -128,7 +128,9 @@ class Planner:
         found = [
             self._further(incumbent, batch, incumbent.recipe)
             for batch in self.outlook(incumbent.recipe).batches
-            if not self._is_known(batch, incumbent.recipe) and not self._is_spent(batch)
+            if not self._is_known(batch, incumbent.recipe)
+            and not self._is_spent(batch)
+            and not self._repeats(batch, incumbent.recipe)
         ]
         if self._recipes and not self._tries_new(incumbent):
             found.append(self._further(incumbent, incumbent.allocation.batch_size, None))
@@ -144,6 +146,11 @@ class Planner:
         """Tells whether runs of a batch went to their end too often to be tried again."""
         ends = self._known.tally.ends.items()
         return sum(n for cell, n in ends if cell.batch_size == batch_size) >= MOST_MISSES
+
+    def _repeats(self, batch_size: int, recipe: str) -> bool:
+        """Tells whether runs here are given up again and again after as many epochs."""
+        runs = self._known.tally.runs(batch_size, recipe)
+        return runs is not None and runs.seen.repeats >= MOST_MISSES
 
     def _tries_new(self, incumbent: Incumbent) -> bool:
         return any(trial.recipe != incumbent.recipe for trial in self._known.live)
