@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -89,14 +90,16 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
     Returns:
         Runs by expected cost over the chance to meet the deadline, without those that
         can't meet it. Misses in a cell count against it beyond what they say of its epochs:
-        several recipes that fail in one cell may fail because of the cell.
+        several recipes that fail in one cell may fail because of the cell. Where there is but
+        one recipe, batches whose epochs no running trial is about to show come first.
     """
     recipe = None if recipes else "{}"
     places = known.places[~known.tally.tried(recipe)[known.places]]
     batches = set(known.grid.batches[places].tolist())
     lasting = {batch: _chance_to_last(known, batch, recipe) for batch in batches}
     least = known.least_seconds_of(places, FIRST_EPOCH)
-    ranked: list[tuple[float, Experiment]] = []
+    learning = set() if recipes else {t.record.allocation.batch_size for t in known.live}
+    ranked: list[tuple[bool, float, Experiment]] = []
     drawn = zip(places.tolist(), *outcomes(known, places, recipe), least, strict=True)
     for place, seconds, costs, soonest in drawn:
         cell, in_time = known.space.cells[place], seconds <= known.limit
@@ -110,9 +113,10 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
         price = float(np.minimum(costs, most).mean())
         why = _prospect(known, chance)
         experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
-        ranked.append((expected / chance**FAILURE_WEIGHT, experiment))
-    ranked.sort(key=lambda pair: pair[0])
-    return [experiment for _, experiment in ranked]
+        rank = cell.batch_size in learning, expected / chance**FAILURE_WEIGHT
+        ranked.append((*rank, experiment))
+    ranked.sort(key=itemgetter(0, 1))
+    return [experiment for _, _, experiment in ranked]
 
 
 def _prospect(known: Knowledge, chance: float) -> str:

@@ -125,6 +125,16 @@ def test_a_batch_that_is_being_learned_is_not_learned_twice() -> None:
     assert {e.allocation.batch_size for e in ranked} == {128}
 
 
+def test_before_a_success_runs_at_once_are_at_different_batches_where_they_can_be() -> None:
+    live: list[TrialRecord] = []
+    while len(live) < len(SPACE.cells):
+        known = Knowledge(live, SPACE, GOAL, WorkerHours())
+        cell = first_experiments(known, recipes=False)[0].allocation
+        live.append(TrialRecord(f"t{len(live)}", cell, {}, len(live)))
+    assert {record.allocation.batch_size for record in live[:3]} == {64, 128, 256}
+    assert {record.allocation for record in live} == set(SPACE.cells)
+
+
 def test_one_new_recipe_is_tried_at_a_time() -> None:
     whole = JOB.record(GOAL, SPACE.cells[0], "whole")
     ended, live = (new_recipe(1, ended=ended) for ended in (True, False))
