@@ -5,17 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.abilities import Abilities
 from raycosttune.core.cost import WorkerHours
+from raycosttune.core.decision import Run, Wait
 from raycosttune.core.experiment import Experiment, worthwhile_experiments
 from raycosttune.core.isotonic import Floats
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import TrialRecord
+from raycosttune.core.observation import EndCause, Ended, TrialRecord
 from raycosttune.core.outcome import outcomes
 from raycosttune.core.planner import Planner, _lasting
+from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.under_way import under_way
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
-from tests.core.told import begun, profiled, vain
+from tests.core.told import begun, first_run, profiled, vain
 
 SPACE = Space((1, 2, 4), (32, 252, 256))
 JOB = amdahl(SPACE, noise_scale=1000.0)
@@ -126,3 +129,36 @@ def test_what_a_new_recipe_may_show_counts_beside_a_run_of_the_best_one(
     now, before = (of_batch(runs, 256) for runs in (beside, alone))
     assert before is not None
     assert now is None or now.saving < before.saving
+
+
+@pytest.mark.parametrize("profile", [False, True])
+def test_more_planned_runs_let_more_runs_pay_at_once_and_few_let_the_others_wait(
+    profile: bool,
+) -> None:
+    space = Space((1, 2, 4), (32, 64, 128, 256, 512, 1024))
+    counts = [at_once(space, planned, profile=profile) for planned in (100, 1000, 10_000)]
+    assert counts == sorted(counts)
+    assert counts[0] == 1  # of five other batches that would each pay by itself
+    assert 1 < counts[-1] < 5
+
+
+def at_once(space: Space, planned: int, *, profile: bool) -> int:
+    """How many runs start at once after the first success."""
+    job, limits = amdahl(space, noise_scale=300.0), goal(planned_runs=planned)
+    sweep = Session(
+        space, limits, cost=WorkerHours(), abilities=Abilities(profile=profile), clock=float
+    )
+    name, run, profiles = first_run(sweep, job)
+    record = sweep.records[name]
+    for epoch in range(1, job.needed(run.allocation, run.recipe) + 1):
+        sweep.tell(name, job.report(limits, record.allocation, record.recipe, epoch))
+    sweep.tell(name, Ended(EndCause.REACHED))
+    assert bool(profiles) is profile
+    for k in range(10):
+        answer = sweep.ask(f"u{k}")
+        if isinstance(answer, Wait):
+            assert answer.why.endswith("beside what the running ones may find")
+            return k
+        assert isinstance(answer, Run)
+    message = "no end to runs at once"
+    raise AssertionError(message)
