@@ -162,10 +162,12 @@ def worthwhile_experiments(
     Returns:
         Runs with a positive value: expected saving on the planned runs beyond the price.
     """
-    paying = _paying(known, incumbent, _open(known, incumbent), incumbent.recipe)
+    best = known.cost_to_beat(incumbent)
+    beat = best, _beside(known, best)
+    paying = _paying(known, beat, _open(known, incumbent), incumbent.recipe)
     if recipes and not _tries_new_recipe(known, incumbent):
         own = np.array([known.grid.index[incumbent.allocation]])
-        paying += _paying(known, incumbent, own, None)
+        paying += _paying(known, beat, own, None)
     return sorted(paying, key=lambda experiment: -experiment.value)
 
 
@@ -183,12 +185,19 @@ def _tries_new_recipe(known: Knowledge, incumbent: Incumbent) -> bool:
 
 
 def _paying(
-    known: Knowledge, incumbent: Incumbent, places: Ints, recipe: str | None
+    known: Knowledge, beat: tuple[float, Floats | float], places: Ints, recipe: str | None
 ) -> list[Experiment]:
-    """Returns the runs among some cells that save more than they cost."""
+    """Returns the runs among some cells that save more than they cost.
+
+    Args:
+        known: What the records say.
+        beat: What a run costs by the best plan, and what a further one must beat.
+        places: Places of the cells in the space, shape (k,).
+        recipe: Key of the recipe, None for one not tried.
+    """
     seconds, costs = outcomes(known, places, recipe)
-    best = known.cost_to_beat(incumbent)
-    beaten = np.maximum(_beside(known, best) - costs, 0)
+    best, beside = beat
+    beaten = np.maximum(beside - costs, 0)
     saved = np.where(known.keeps(places, seconds), beaten, 0)
     savings = known.remaining_runs * saved.mean(axis=1)
     if recipe is None:
