@@ -67,7 +67,8 @@ def nothing_left(known: Knowledge) -> str:
     if is_certified(known):
         within = f"within the tolerance of {known.goal.tolerance:.0%}"
         return f"{certify(known, known.incumbent).saving}, {within}"
-    return "no further trial pays for itself within the limits"
+    beside = " beside what the running ones may find" if known.live else ""
+    return f"no further trial pays for itself within the limits{beside}"
 
 
 def crowd(known: Knowledge, max_concurrent: int | None) -> str:

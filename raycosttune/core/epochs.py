@@ -106,6 +106,11 @@ class Seen:
         """How many runs made so many epochs in vain and did not reach the target."""
         return {low: count for (low, high), count in self.counts.items() if math.isinf(high)}
 
+    @property
+    def repeats(self) -> int:
+        """How many runs in vain made as many epochs as one before, and so showed nothing new."""
+        return sum(self.vain.values()) - len(self.vain)
+
 
 def span(low: float, high: float) -> float:
     """Returns the width of an interval of epochs in log; one from 0 begins at half its end."""

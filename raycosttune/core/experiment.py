@@ -2,16 +2,19 @@
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
-from raycosttune.core.array import Ints
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
 from raycosttune.core.outcome import POINTS, outcomes
 from raycosttune.core.space import Allocation
+from raycosttune.core.under_way import under_way
 
 FAILURE_WEIGHT = 1.5
 LEAST_CHANCE = 0.01
@@ -87,14 +90,16 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
     Returns:
         Runs by expected cost over the chance to meet the deadline, without those that
         can't meet it. Misses in a cell count against it beyond what they say of its epochs:
-        several recipes that fail in one cell may fail because of the cell.
+        several recipes that fail in one cell may fail because of the cell. Where there is but
+        one recipe, batches whose epochs no running trial is about to show come first.
     """
     recipe = None if recipes else "{}"
     places = known.places[~known.tally.tried(recipe)[known.places]]
     batches = set(known.grid.batches[places].tolist())
     lasting = {batch: _chance_to_last(known, batch, recipe) for batch in batches}
     least = known.least_seconds_of(places, FIRST_EPOCH)
-    ranked: list[tuple[float, Experiment]] = []
+    learning = set() if recipes else {t.record.allocation.batch_size for t in known.live}
+    ranked: list[tuple[bool, float, Experiment]] = []
     drawn = zip(places.tolist(), *outcomes(known, places, recipe), least, strict=True)
     for place, seconds, costs, soonest in drawn:
         cell, in_time = known.space.cells[place], seconds <= known.limit
@@ -108,9 +113,10 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
         price = float(np.minimum(costs, most).mean())
         why = _prospect(known, chance)
         experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
-        ranked.append((expected / chance**FAILURE_WEIGHT, experiment))
-    ranked.sort(key=lambda pair: pair[0])
-    return [experiment for _, experiment in ranked]
+        rank = cell.batch_size in learning, expected / chance**FAILURE_WEIGHT
+        ranked.append((*rank, experiment))
+    ranked.sort(key=itemgetter(0, 1))
+    return [experiment for _, _, experiment in ranked]
 
 
 def _prospect(known: Knowledge, chance: float) -> str:
@@ -156,10 +162,12 @@ def worthwhile_experiments(
     Returns:
         Runs with a positive value: expected saving on the planned runs beyond the price.
     """
-    paying = _paying(known, incumbent, _open(known, incumbent), incumbent.recipe)
+    best = known.cost_to_beat(incumbent)
+    beat = best, _beside(known, best)
+    paying = _paying(known, beat, _open(known, incumbent), incumbent.recipe)
     if recipes and not _tries_new_recipe(known, incumbent):
         own = np.array([known.grid.index[incumbent.allocation]])
-        paying += _paying(known, incumbent, own, None)
+        paying += _paying(known, beat, own, None)
     return sorted(paying, key=lambda experiment: -experiment.value)
 
 
@@ -177,12 +185,20 @@ def _tries_new_recipe(known: Knowledge, incumbent: Incumbent) -> bool:
 
 
 def _paying(
-    known: Knowledge, incumbent: Incumbent, places: Ints, recipe: str | None
+    known: Knowledge, beat: tuple[float, Floats | float], places: Ints, recipe: str | None
 ) -> list[Experiment]:
-    """Returns the runs among some cells that save more than they cost."""
+    """Returns the runs among some cells that save more than they cost.
+
+    Args:
+        known: What the records say.
+        beat: What a run costs by the best plan, and what a further one must beat.
+        places: Places of the cells in the space, shape (k,).
+        recipe: Key of the recipe, None for one not tried.
+    """
     seconds, costs = outcomes(known, places, recipe)
-    best = known.cost_to_beat(incumbent)
-    saved = np.where(known.keeps(places, seconds), np.maximum(best - costs, 0), 0)
+    best, beside = beat
+    beaten = np.maximum(beside - costs, 0)
+    saved = np.where(known.keeps(places, seconds), beaten, 0)
     savings = known.remaining_runs * saved.mean(axis=1)
     if recipe is None:
         # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
@@ -198,3 +214,19 @@ def _paying(
         cell = known.space.cells[places[k]]
         found.append(Experiment(cell, recipe, price, saving, float(middle[k]), why))
     return found
+
+
+def _beside(known: Knowledge, best: float) -> Floats | float:
+    """Returns what a further run must beat, point by point: what is to come, too; see under_way.
+
+    The epochs that a run shows hold for all cells of its batch that are timed.
+    """
+    for trial in under_way(known):
+        own = known.grid.index[present(trial.record, known.space)]
+        shown = known.time.is_known & (known.grid.batches == known.grid.batches[own])
+        shown[own] = True
+        places = known.places[shown[known.places]]
+        seconds, costs = outcomes(known, places, trial.recipe)
+        shows = np.where(known.keeps(places, seconds), costs, math.inf)
+        best = np.minimum(best, shows.min(axis=0))
+    return best

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from raycosttune.core.array import Floats
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
+from raycosttune.core.digest import Digest
 from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import Going
@@ -18,11 +20,12 @@ from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
+from raycosttune.core.under_way import under_way
 
 LOSS = 2.0  # a failure's least cost, in whole runs
 MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
-MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried
+MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
 LUCK = 0.5  # of what runs take more or less than expected, the part that is another one's not
 NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
@@ -125,7 +128,9 @@ class Planner:
         found = [
             self._further(incumbent, batch, incumbent.recipe)
             for batch in self.outlook(incumbent.recipe).batches
-            if not self._is_known(batch, incumbent.recipe) and not self._is_spent(batch)
+            if not self._is_known(batch, incumbent.recipe)
+            and not self._is_spent(batch)
+            and not self._repeats(batch, incumbent.recipe)
         ]
         if self._recipes and not self._tries_new(incumbent):
             found.append(self._further(incumbent, incumbent.allocation.batch_size, None))
@@ -142,6 +147,11 @@ class Planner:
         ends = self._known.tally.ends.items()
         return sum(n for cell, n in ends if cell.batch_size == batch_size) >= MOST_MISSES
 
+    def _repeats(self, batch_size: int, recipe: str) -> bool:
+        """Tells whether runs here are given up again and again after as many epochs."""
+        runs = self._known.tally.runs(batch_size, recipe)
+        return runs is not None and runs.seen.repeats >= MOST_MISSES
+
     def _tries_new(self, incumbent: Incumbent) -> bool:
         return any(trial.recipe != incumbent.recipe for trial in self._known.live)
 
@@ -152,7 +162,8 @@ class Planner:
         k = outlook.places(batch_size)
         place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
         stages = outlook.belief.stages(batch_size, done)
-        saving, price, seconds = self._worth(incumbent, outlook, place, stages, 0.0)
+        best = self._beside(known.cost_to_beat(incumbent))
+        saving, price, seconds = self._worth(best, outlook, place, stages, 0.0)
         price += float(outlook.startups[place] * outlook.rates[place])
         if recipe is None and saving > 0:
             # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
@@ -164,13 +175,32 @@ class Planner:
         )
         return Experiment(outlook.cells[place], recipe, price, saving, seconds, why)
 
+    def _beside(self, best: float) -> Floats | float:
+        """Returns what a further run must beat, stage by stage: what is to come, too."""
+        return np.minimum(best, self._to_come) if self._to_come is not None else best
+
+    @cached_property
+    def _to_come(self) -> Floats | None:
+        """Least cost of a run by what runs under way may show, shape (STAGES,); see under_way."""
+        found = [self._shown_by(trial) for trial in under_way(self._known)]
+        return np.min(found, axis=0) if found else None
+
+    def _shown_by(self, trial: Digest) -> Floats:
+        outlook, batch = self.outlook(trial.recipe), trial.record.allocation.batch_size
+        stages = outlook.belief.stages(batch, trial.record.epoch)
+        return outlook.cheapest(batch, _lasting(stages), caution=0.5)[0]
+
     def _worth(
-        self, incumbent: Incumbent, outlook: Outlook, place: int, stages: Floats, epoch: float
+        self,
+        best: Floats | float,
+        outlook: Outlook,
+        place: int,
+        stages: Floats,
+        epoch: float,
     ) -> tuple[float, float, float]:
         """Returns expected saving, price and seconds of going on until it pays no more."""
         batch = outlook.cells[place].batch_size
         costs, _ = outlook.cheapest(batch, _lasting(stages), caution=0.5)
-        best = self._known.cost_to_beat(incumbent)
         saved = self._known.remaining_runs * np.maximum(best - costs, 0.0)
         steps = len(stages)
         alive = np.arange(steps, 0, -1) / steps
@@ -199,7 +229,8 @@ class Planner:
     def _if_it_pays(self, incumbent: Incumbent, outlook: Outlook, record: TrialRecord) -> Decision:
         cell, epoch = present(record, self._known.space), record.run[-1].epoch
         stages = outlook.belief.stages(cell.batch_size, epoch)
-        saving, price, _ = self._worth(incumbent, outlook, outlook.cells.index(cell), stages, epoch)
+        best, place = self._known.cost_to_beat(incumbent), outlook.cells.index(cell)
+        saving, price, _ = self._worth(best, outlook, place, stages, epoch)
         if saving > price:
             return Continue()
         return Stop(StopCause.COST, "finishing it is expected to cost more than it saves")

@@ -101,6 +101,8 @@ def test_nothing_left_says_what_is_missing() -> None:
     assert nothing_left(know()) == expected
     open_gap = know(JOB.record(goal(), CELL, "t"))
     assert nothing_left(open_gap) == "no further trial pays for itself within the limits"
+    busy = know(JOB.record(goal(), CELL, "t"), TrialRecord("live", SPACE.cells[-1], {}, 1))
+    assert nothing_left(busy).endswith("within the limits beside what the running ones may find")
 
 
 def test_a_recipe_tried_before_is_not_proposed_again() -> None:

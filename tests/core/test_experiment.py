@@ -122,7 +122,18 @@ def test_a_batch_that_is_being_learned_is_not_learned_twice() -> None:
     ranked = worthwhile_experiments(known, incumbent, recipes=False)
     before = worthwhile_experiments(*know(whole), recipes=False)
     assert 64 in {e.allocation.batch_size for e in before}
-    assert {e.allocation.batch_size for e in ranked} == {128, 256}
+    assert {e.allocation.batch_size for e in ranked} == {128}
+
+
+def test_before_a_success_runs_at_once_are_at_different_batches_where_they_can_be() -> None:
+    space = Space((1, 2, 4, 8), (64, 128, 256))
+    live: list[TrialRecord] = []
+    while len(live) < len(space.cells):
+        known = Knowledge(live, space, GOAL, WorkerHours())
+        cell = first_experiments(known, recipes=False)[0].allocation
+        live.append(TrialRecord(f"t{len(live)}", cell, {}, len(live)))
+    assert {record.allocation.batch_size for record in live[:3]} == {64, 128, 256}
+    assert {record.allocation for record in live} == set(space.cells)
 
 
 def test_one_new_recipe_is_tried_at_a_time() -> None:

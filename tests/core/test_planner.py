@@ -132,6 +132,19 @@ def test_a_batch_whose_runs_went_to_their_end_in_vain_is_not_run_for_ever() -> N
         records.append(vain(job, Allocation(1, 128), 5, f"t{k}"))
 
 
+def test_a_batch_whose_runs_are_given_up_after_as_many_epochs_again_is_not_run_for_ever() -> None:
+    """A run that is given up at its first report shows nothing once another went further."""
+    job = amdahl(SPACE, noise_scale=1000.0)
+    slow = Job(job.epoch_seconds, dict.fromkeys(job.epochs, 5000.0))
+    limits = goal(planned_runs=10_000)
+    first = job.record(goal(), Allocation(1, 64), "first")
+    for given_up, tried in (([1, 2, 1, 2], False), ([1, 2, 1], True), ([1, 2, 3, 4], True)):
+        gone = [vain(slow, Allocation(1, 256), n, f"t{k}") for k, n in enumerate(given_up)]
+        known = know(SPACE, job, SPACE.cells, [first, *gone], limits=limits)
+        runs = further(Planner(known, recipes=False, can_resize=True), known)
+        assert (256 in {cell.batch_size for cell in runs}) is tried
+
+
 def test_more_planned_runs_never_make_fewer_further_runs() -> None:
     counts, values = [], []
     for planned in (1, 10, 100, 10_000):
