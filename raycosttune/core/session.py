@@ -52,7 +52,7 @@ class Session(Book):
         proposer: Proposes the other hyperparameters; none by default.
         learning_rate: How the learning rate follows the batch, if it does.
         max_concurrent: Most trials that run at once while nothing is known to reach the
-            target; afterwards as many run as pay for themselves, up to it where given.
+            target; afterwards as many run as pay beside each other, up to it.
         abilities: What whoever drives the session can do beyond starting and stopping runs.
         wishes: Configurations to run before the session chooses its own.
         prior: What an earlier sweep showed, if anything.

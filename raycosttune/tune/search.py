@@ -69,7 +69,8 @@ class CostAwareSearch(Teller, Searcher):
         resources_by_type: What a worker needs beside that on each type of machine, likewise.
         learning_rate: How the learning rate follows the batch.
         sampler: Makes an Optuna sampler from a seed; it must be picklable.
-        max_concurrent: Most trials that run at once.
+        max_concurrent: Most trials that run at once; by default one until the target is
+            reached, then as many as fit and pay beside each other.
         space: The search space, where it isn't given to Tune.
         seed: Seed of the sampler.
         profile: Whether to time steps in several cells at one start of workers where that
