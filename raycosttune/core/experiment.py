@@ -8,6 +8,7 @@ import numpy as np
 
 from raycosttune.core.array import Floats, Ints
 from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.gaussian import below
 from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
@@ -20,6 +21,7 @@ FAILURE_WEIGHT = 1.5
 LEAST_CHANCE = 0.01
 ALMOST_CERTAIN = 0.995
 FIRST_EPOCH = 1e-9
+LEAST_SD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,8 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
         Runs by expected cost over the chance to meet the deadline, without those that
         can't meet it. Misses in a cell count against it beyond what they say of its epochs:
         several recipes that fail in one cell may fail because of the cell. Where there is but
-        one recipe, batches whose epochs no running trial is about to show come first.
+        one recipe, batches whose epochs no running trial is about to show come first. Cells that
+        only a rare run would be in time in come last.
     """
     recipe = None if recipes else "{}"
     places = known.places[~known.tally.tried(recipe)[known.places]]
@@ -99,24 +102,38 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
     lasting = {batch: _chance_to_last(known, batch, recipe) for batch in batches}
     least = known.least_seconds_of(places, FIRST_EPOCH)
     learning = set() if recipes else {t.record.allocation.batch_size for t in known.live}
-    ranked: list[tuple[bool, float, Experiment]] = []
+    ranked: list[tuple[tuple[bool, bool], float, Experiment]] = []
     drawn = zip(places.tolist(), *outcomes(known, places, recipe), least, strict=True)
     for place, seconds, costs, soonest in drawn:
         cell, in_time = known.space.cells[place], seconds <= known.limit
         if not known.time.is_empty:  # budgets are not held against guesses
             in_time = known.keeps(np.array([place]), seconds[None])[0]
-        chance = float(np.mean(in_time)) * lasting[cell.batch_size]
+        chance = (float(in_time.mean()) or _tail(known, seconds)) * lasting[cell.batch_size]
         if chance < LEAST_CHANCE or soonest > known.limit:
             continue
+        is_last = not in_time.any()
+        in_time[0] |= is_last  # the soonest stands for those that are sooner still
         expected = float(costs[in_time].mean()) * (1 + known.misses[cell])
         most = known.cost_of(cell, known.limit) if math.isfinite(known.limit) else math.inf
         price = float(np.minimum(costs, most).mean())
         why = _prospect(known, chance)
         experiment = Experiment(cell, recipe, price, 0.0, float(np.median(seconds)), why)
-        rank = cell.batch_size in learning, expected / chance**FAILURE_WEIGHT
+        is_awaited = cell.batch_size in learning
+        rank = (is_last, is_awaited), expected / chance**FAILURE_WEIGHT
         ranked.append((*rank, experiment))
     ranked.sort(key=itemgetter(0, 1))
     return [experiment for _, _, experiment in ranked]
+
+
+def _tail(known: Knowledge, seconds: Floats) -> float:
+    """Returns the chance to be sooner than every sample, where all are beyond the deadline.
+
+    So few samples tell no chance below one in `POINTS`: theirs is a Gaussian's, of log seconds.
+    """
+    logs = np.log(seconds)
+    if known.goal.budgets or logs[0] <= math.log(known.limit):
+        return 0.0
+    return float(below((math.log(known.limit) - logs.mean()) / max(logs.std(), LEAST_SD)))
 
 
 def _prospect(known: Knowledge, chance: float) -> str:

@@ -1,10 +1,12 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.constraint import RunBudget
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.experiment import (
     Experiment,
@@ -15,8 +17,10 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
-from raycosttune.core.space import Space
+from raycosttune.core.outcome import outcomes
+from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces, spaces_and_jobs
+from tests.core.told import know as know_timed
 
 METRICS = st.sampled_from((NodeHours(), WorkerHours()))
 SMALL = settings(max_examples=40)
@@ -85,6 +89,35 @@ def test_cells_that_cannot_meet_the_deadline_are_left_out() -> None:
     records = [slow.record(limits, SPACE.cells[0], "t", epochs=1)]
     known = Knowledge(records, SPACE, limits, NodeHours())
     assert first_experiments(known, recipes=True) == []
+
+
+def test_a_deadline_beyond_every_sample_has_a_chance_still() -> None:
+    record = JOB.record(GOAL, SPACE.cells[0], "t", epochs=1)
+    free = Knowledge([record], SPACE, GOAL, NodeHours())
+    samples, _ = outcomes(free, free.places, "{}")
+    soonest = float(samples.min())
+
+    def first(part: float, *budgets: RunBudget) -> list[Experiment]:
+        limits = replace(GOAL, deadline_seconds=part * soonest, constraints=budgets)
+        return first_experiments(Knowledge([record], SPACE, limits, NodeHours()), recipes=False)
+
+    assert first(1.01)
+    assert "an estimated chance of " in first(0.99)[0].why
+    assert first(0.99)[0].price > 0
+    assert not first(0.5)
+    ranked = [np.flatnonzero(free.grid.index[e.allocation] == free.places)[0] for e in first(1.1)]
+    in_time = [bool(samples[k].min() <= 1.1 * soonest) for k in ranked]
+    assert in_time == sorted(in_time, reverse=True)
+    assert len(set(in_time)) > 1
+    assert not first(0.99, RunBudget(cost=WorkerHours(), at_most=1e-9))
+
+
+def test_epochs_and_times_that_are_known_to_take_too_long_have_no_chance() -> None:
+    job = Job(dict.fromkeys(SPACE.cells, 10.0), {64: 20.0, 128: 20.0, 256: 20.0})
+    late, limits = job.record(GOAL, Allocation(1, 128), "late"), goal(deadline_seconds=190.0)
+    known = know_timed(SPACE, job, SPACE.cells, [late], limits=limits)
+    assert known.incumbent is None
+    assert 128 not in {e.allocation.batch_size for e in first_experiments(known, recipes=False)}
 
 
 @SMALL
