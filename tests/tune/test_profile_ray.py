@@ -121,6 +121,6 @@ def test_a_sweep_killed_twice_runs_no_finished_profile_again(tmp_path: Path) -> 
     assert sorted(again) == sorted(cells)
     assert rows_of(tmp_path, "asked")
     timed = [read_profiled(row).epoch_seconds for row in rows_of(tmp_path, "profiled")]
-    assert all(0.1 < seconds < 5 for cells in timed for seconds in cells.values())
+    assert all(0.1 < seconds < 60 for cells in timed for seconds in cells.values())
     assert max(map(len, timed)) > 1
     assert float(done.stdout.splitlines()[-1]) > 0
