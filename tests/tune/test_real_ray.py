@@ -260,7 +260,7 @@ def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> 
         [
             sys.executable,
             str(ROOT / "benchmarks" / "kill_restore.py"),
-            *("--trials", "6", "--moments", "3", "--json", str(figures)),
+            *("--trials", "4", "--moments", "2", "--json", str(figures)),
         ],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
