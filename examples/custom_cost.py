@@ -3,8 +3,9 @@
 Usage: python examples/custom_cost.py [--smoke] [--storage DIR]
 
 A licence is paid per running job and hour, whatever the job's size: a further worker costs
-little, and time costs much. Takes two sweeps, one for each metric. What the first of them would
-have chosen by the money of a price sheet takes no trial: its journal says it.
+little, and time costs much. Takes two sweeps, one for each metric; `--smoke` one, by the metric
+of its own. What that one would have chosen by worker-hours, or by the money of a price sheet,
+takes no trial: its journal says it.
 """
 
 from dataclasses import dataclass
@@ -31,19 +32,19 @@ class Licensed:
         return (self.licence_per_hour + rent) * seconds / 3600
 
 
-def report_money(folder: Path) -> None:
-    """Prints what a finished sweep comes to on machines of a price sheet, on demand and spot."""
+def report_others(folder: Path) -> None:
+    """Prints what a finished sweep comes to by worker-hours and money, on demand and spot."""
     done, sheet = read_sweep(folder), read_price_sheet(PRICES)
     on_demand = Dollars(sheet, "small")
     spot = Dollars(sheet, "small", market="spot", checkpoint_seconds=5, restart_seconds=60)
-    for name, cost in (("on demand", on_demand), ("spot", spot)):
+    for name, cost in (("as workers", WorkerHours()), ("on demand", on_demand), ("spot", spot)):
         print(f"{name}, no trial: {done.plan(cost=cost)}", flush=True)
 
 
 if __name__ == "__main__":
     options = arguments()
     start_ray()
-    for cost in (WorkerHours(), Licensed()):
+    for cost in (Licensed(),) if options.smoke else (WorkerHours(), Licensed()):
         print(f"scored in {cost.unit}", flush=True)
         report(sweep(cost, options.storage, smoke=options.smoke))
-    report_money(max(options.storage.glob("worker-hours-*")))
+    report_others(max(options.storage.glob(f"{Licensed.unit}-*")))

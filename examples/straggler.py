@@ -1,7 +1,8 @@
 """Trains on three workers of which one is slow, with equal shares of the batch and with balanced.
 
 Usage: python examples/straggler.py [--smoke] [--storage DIR]
-Takes a minute and a half on two cores; `--smoke` trains on fewer samples.
+Takes a minute and a half on two cores; `--smoke` trains two workers on fewer
+samples.
 
 The compute of a worker is stood in for by a pause for each sample, so that the example shows the
 same on any machine: 2 ms on two workers, 8 ms on the third. The network is really trained.
@@ -39,7 +40,7 @@ BATCH_SIZE = 96
 
 def train_loop(config: dict[str, Any]) -> None:
     """Trains on one worker; nothing in it knows whether shares are balanced."""
-    pause = SECONDS_A_SAMPLE[ray.train.get_context().get_world_rank()]
+    pause = config["seconds_a_sample"][ray.train.get_context().get_world_rank()]
     digits = load_digits()
     images = torch.tensor(digits.data[: config["samples"]] / 16, dtype=torch.float32)
     dataset = TensorDataset(images, torch.tensor(digits.target[: config["samples"]]))
@@ -62,12 +63,18 @@ def train_loop(config: dict[str, Any]) -> None:
         report(metrics, model, optimizer)
 
 
-def train(callbacks: Sequence[Any], storage: Path, *, smoke: bool) -> list[dict[str, Any]]:
+def train(
+    callbacks: Sequence[Any], storage: Path, pauses: Sequence[float], *, smoke: bool
+) -> list[dict[str, Any]]:
     """Returns the reports of a run; only its callbacks decide whether shares are balanced."""
     result = TorchTrainer(
         train_loop,
-        train_loop_config={"samples": 480 if smoke else 1440, "epochs": 4 if smoke else 6},
-        scaling_config=ScalingConfig(num_workers=3, resources_per_worker={"CPU": 0.5}),
+        train_loop_config={
+            "seconds_a_sample": pauses,
+            "samples": 480 if smoke else 1440,
+            "epochs": 4 if smoke else 6,
+        },
+        scaling_config=ScalingConfig(num_workers=len(pauses), resources_per_worker={"CPU": 0.5}),
         run_config=RunConfig(storage_path=str(storage.resolve()), callbacks=[*callbacks]),
     ).fit()
     frame = result.metrics_dataframe
@@ -75,12 +82,12 @@ def train(callbacks: Sequence[Any], storage: Path, *, smoke: bool) -> list[dict[
     return reports
 
 
-def show(name: str, reports: list[dict[str, Any]]) -> None:
+def show(name: str, reports: list[dict[str, Any]], workers: int) -> None:
     """Prints what each worker computed of each batch, and how long it waited."""
     print(f"\nrebalancing {name}")
     print("epoch  seconds  loss   shares of the workers, one # for two samples  idle seconds")
     for row in reports:
-        shares = row.get("raycosttune/shares") or [BATCH_SIZE // 3] * 3
+        shares = row.get("raycosttune/shares") or [BATCH_SIZE // workers] * workers
         bars = "|".join("#" * round(share / 2) for share in shares)
         idle = " ".join(f"{seconds:.2f}" for seconds in row.get("raycosttune/idle_seconds") or [])
         print(
@@ -118,9 +125,10 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
 if __name__ == "__main__":
     options = arguments()
     start_ray()
-    off = train([], options.storage, smoke=options.smoke)
-    show("off", off)
-    on = train([RebalanceCallback()], options.storage, smoke=options.smoke)
-    show("on", on)
+    pauses = SECONDS_A_SAMPLE[1 if options.smoke else 0 :]
+    off = train([], options.storage, pauses, smoke=options.smoke)
+    show("off", off, len(pauses))
+    on = train([RebalanceCallback()], options.storage, pauses, smoke=options.smoke)
+    show("on", on, len(pauses))
     ratio = on[-1]["seconds"] / off[-1]["seconds"]
     print(f"\nlast epoch, on over off: {ratio:.2f}")

@@ -1,9 +1,10 @@
 """Settings that hold for every test."""
 
 import os
+from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -22,11 +23,19 @@ settings.register_profile("explore", deadline=None, suppress_health_check=QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 
 
+CORE = Path(__file__).parent / "core"
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts files with slow tests first, so that no process is left alone with them at the end.
 
-    Files that share a Ray come in a row, so that it starts once.
+    Files that share a Ray come in a row, so that it starts once. Plain examples of the core are
+    marked, as they alone must reach every branch of it.
     """
+    for item in items:
+        if item.path.parent == CORE and not is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("plain")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     shared = {item.path for item in items if uses_ray(item)}
     items.sort(key=lambda item: (item.path not in slow, item.path in shared, item.path))

@@ -1,6 +1,7 @@
 """A small local Ray, for tests that need a real one."""
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -42,3 +43,11 @@ def share() -> None:
 def end() -> None:
     """Ends the Ray that tests have shared, if there is one."""
     _shared.close()
+
+
+def wait_for_two_workers() -> None:
+    """Waits until nothing holds a CPU of the shared Ray any longer."""
+    deadline = time.monotonic() + 20
+    while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert ray.available_resources().get("CPU") == 2.0

@@ -17,6 +17,7 @@ from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
 from raycosttune.tune.plan import TunePlan
+from tests.real_ray import wait_for_two_workers
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text()
 FIRST, LOOP, TRAINER, STOP, FUNCTION, ESTIMATE, COST, BALANCE, TUNER, RESTORE = re.findall(
@@ -118,6 +119,7 @@ def test_the_production_runs_end_at_the_target(
     run(TRAINER, search=search, train_loop=loop, Net=network)
     first = str(capsys.readouterr().out).strip().removesuffix(")").split("path=")[1]
     run(STOP, plan=plan, train_loop=loop)
+    wait_for_two_workers()  # a run that Tune itself stops frees its own
     second = str(capsys.readouterr().out).strip().splitlines()[-1]
     for folder in (plan.checkpoint, first, second):
         assert torch.load(f"{folder}/state.pt", weights_only=True)["epoch"] == epochs

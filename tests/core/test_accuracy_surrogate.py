@@ -197,6 +197,7 @@ def test_what_loses_to_the_reference_at_one_batch_loses_elsewhere() -> None:
     runs = [reached(32, 5, "a"), reached(256, 10, "a"), Epochs(32, "b", 20, math.inf)]
     floor = surrogate_of(runs).floor(256, "a")
     assert floor == pytest.approx(9.5)
+    assert surrogate_of(runs).floor(256, "unseen") == 0.0  # which holds no recipe against another
 
 
 def test_nothing_seen_bounds_nothing() -> None:

@@ -19,6 +19,14 @@ GAP = Bound(metric="fair/gap", at_least=-0.1, at_most=0.1)
 VALUES = st.floats(-50, 50)
 
 
+def test_a_value_that_was_not_reported_keeps_to_no_bound() -> None:
+    aim = Goal(target=1.0, metric="m", mode="max", constraints=(LATENCY,))
+    assert aim.others({"latency": 20, "x": 1.0}) == (("latency", 20.0),)
+    assert aim.others({"latency": None}) == ()
+    assert LATENCY.holds(20.0)
+    assert not LATENCY.holds(None)
+
+
 @given(VALUES, VALUES, VALUES)
 def test_a_bound_holds_between_its_ends(value: float, low: float, high: float) -> None:
     assert Bound(metric="m", at_most=high).holds(value) is (value <= high)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import astuple
 
 import numpy as np
 import pytest
@@ -67,3 +68,9 @@ def test_nothing_is_known_before_the_first_step_or_where_the_gradient_drowns_in_
     assert NoiseScale().samples is None
     assert NoiseScale(variance=1.0, square=-1.0, weight=1.0).samples is None
     assert NoiseScale(variance=1e308, square=5e-324, weight=1.0).samples is None
+
+
+def test_what_was_seen_of_gradients_adds_up() -> None:
+    first, second = step_terms([2, 6], [3.0, 2.0], 1.5), step_terms([4, 4], [1.0, 2.0], 1.0)
+    both = map(sum, zip(astuple(first), astuple(second), strict=True))
+    assert astuple(first + second) == pytest.approx(tuple(both))

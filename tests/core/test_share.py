@@ -42,6 +42,8 @@ def test_whole_shares_stay_as_they_are(shares: list[int]) -> None:
 def test_the_papers_example() -> None:
     assert round_shares([13.7, 16.5, 19.6, 14.2], 64) == (14, 16, 20, 14)
     assert round_shares([0.0, 0.0], 4, [(0, 1), (0, 4)]) == (1, 3)
+    assert split_block((14, 16, 20, 14), 10) == (2, 3, 3, 2)
+    assert split_block((14, 16, 20, 14), 64) == (14, 16, 20, 14)
 
 
 @given(st.integers(0, 500), st.integers(1, 9))

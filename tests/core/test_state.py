@@ -107,6 +107,11 @@ def test_a_value_of_the_wrong_kind_is_refused_wherever_it_lies(
         record_from_data(data)
 
 
+def test_a_change_of_workers_is_read() -> None:
+    change = {"workers": 2, "attempt": 3, "reason": "its deadline"}
+    assert record_from_data({**FULL, "resized": change}).resized == Resized(2, 3, "its deadline")
+
+
 def test_what_older_reports_lack_is_unknown_and_amounts_are_cleaned() -> None:
     data = json.loads(json.dumps(FULL))
     report = data["reports"][0]

@@ -13,9 +13,9 @@ IN_DEMO = "digits_sweep"  # `scripts/demo --smoke` runs it; custom_cost sweeps t
 WORDS = {
     "advise_digits": ["num_workers: [1"],
     "cheapest_instance": ["cheapest: "],
-    "custom_cost": ["spot, no trial: "],
+    "custom_cost": ["scored in EUR", "as workers, no trial: ", "spot, no trial: "],
     "deadline_guard": ["with the guard, "],  # whether in time is up to the machine here
-    "parameter_server": ["predicted knee: "],
+    "parameter_server": ["predicted knee: 4 servers"],
     "straggler": ["not measured", "last epoch, on over off: 0."],  # off has no policy
 }
 

@@ -106,7 +106,7 @@ def test_the_arrow_keys_say_each_point(opened: Opened) -> None:
         opened.page.keyboard.press("ArrowRight")
         assert "batch" in first
         assert spoken.text_content() != first
-        opened.page.locator(f"#plot-{name} .hoverlayer .hovertext").first.wait_for(timeout=3000)
+        opened.page.locator(f"#plot-{name} .hoverlayer .hovertext").first.wait_for()
     opened.check_silent()
 
 

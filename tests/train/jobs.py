@@ -189,7 +189,7 @@ def measure_noise(script: tuple[Shares, ...], accumulate: int, window: int) -> f
     model = prepare_model(Product())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
     window *= accumulate
-    for _ in range(4):
+    for _ in range(2):
         for k, (batch,) in enumerate(loader, 1):
             if window > accumulate:
                 exchange_gradients(model, wanted=k % window == 0)

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["torch", "raycosttune.train.data", "raycosttune.train.model"])
+# The first optimizer or DistributedDataParallel of a process imports torch._dynamo, for seconds.
+CONTEXT.set_forkserver_preload(
+    ["torch._dynamo", "raycosttune.train.data", "raycosttune.train.model"]
+)
 
 
 def run_world(

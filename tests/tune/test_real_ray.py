@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from ray import cloudpickle, tune
 from ray.train.torch import TorchConfig
 
@@ -27,6 +26,7 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.setup import Setup
+from tests.real_ray import wait_for_two_workers
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -42,13 +42,6 @@ def train(config: dict[str, Any]) -> None:
 
 def make_search(goal: Goal) -> CostAwareSearch:
     return CostAwareSearch(goal, cost=WorkerHours(), max_concurrent=2)
-
-
-def wait_for_two_workers() -> None:
-    deadline = time.monotonic() + 20
-    while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert ray.available_resources().get("CPU") == 2.0
 
 
 SPACE = {
@@ -155,21 +148,6 @@ def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> N
 
 
 @pytest.mark.usefixtures("shared_ray")
-def test_a_run_that_tune_itself_stops_frees_its_workers(tmp_path: Path) -> None:
-    def loop(_: dict[str, Any]) -> None:
-        import ray.train  # noqa: PLC0415 - the loop runs in another process
-
-        for epoch in range(1, 600):
-            time.sleep(0.1)
-            ray.train.report({"accuracy": 0.1 * epoch, "epoch": epoch})
-
-    stop, folder = {"accuracy": 0.5}, str(tmp_path)
-    config = {"num_workers": 1, "batch_size": 64}
-    tune.run(torch_trainable(loop), config=config, stop=stop, storage_path=folder, verbose=0)
-    wait_for_two_workers()
-
-
-@pytest.mark.usefixtures("shared_ray")
 def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Path) -> None:
     def odd(_: dict[str, Any]) -> None:
         for epoch in range(1, 5):
@@ -260,7 +238,7 @@ def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> 
         [
             sys.executable,
             str(ROOT / "benchmarks" / "kill_restore.py"),
-            *("--trials", "6", "--moments", "3", "--json", str(figures)),
+            *("--trials", "4", "--moments", "2", "--json", str(figures)),
         ],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

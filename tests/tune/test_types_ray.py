@@ -63,7 +63,7 @@ def test_workers_are_on_nodes_of_the_type_that_the_search_chose(tmp_path: Path) 
         },
         search_alg=search,
         scheduler=CostAwareScheduler(),
-        num_samples=2,
+        num_samples=1,
         storage_path=str(tmp_path),
         name="types",
         raise_on_failed_trial=False,
