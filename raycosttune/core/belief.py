@@ -89,9 +89,23 @@ class Belief:
         Returns:
             Shape (STAGES,), rising, at evaluations after `after`.
         """
-        quantiles = self._quantiles(batch_size, after)
+        quantiles = self._quantiles(batch_size, after, is_cut=True)
         steps = np.ceil((quantiles - after) / self.period - 1e-6)
         return np.asarray(after + np.maximum(steps, 1.0) * self.period, dtype=np.float64)
+
+    def afresh(self, batch_size: int, after: float) -> Floats:
+        """Returns the stages of a run as if it had not begun; laws that it ruled out stay out.
+
+        Args:
+            batch_size: One of the law's batches.
+            after: Epochs that it made without success, which are not held against it here.
+
+        Returns:
+            Shape (STAGES,), rising, at evaluations.
+        """
+        quantiles = self._quantiles(batch_size, after, is_cut=False)
+        steps = np.ceil(quantiles / self.period - 1e-6)
+        return np.asarray(np.maximum(steps, 1.0) * self.period, dtype=np.float64)
 
     def survival(self, batch_size: int, epochs: Floats) -> Floats:
         """Returns the chance under each law to need more than some epochs.
@@ -114,14 +128,15 @@ class Belief:
     def _at(self, batch_size: int) -> int:
         return self.law.batches.index(batch_size)
 
-    def _quantiles(self, batch_size: int, after: float) -> Floats:
+    def _quantiles(self, batch_size: int, after: float, *, is_cut: bool) -> Floats:
+        """Epochs at equal chances, those up to `after` cut off or not held against the run."""
         levels = (np.arange(STAGES) + 0.5) / STAGES
         own = self._own.get(batch_size)
         if own is not None and own.seen.reached:
             middle, width = own.seen.middle
             sd = math.hypot(RUN_SD * math.sqrt(0.5 + 0.5 / own.seen.reached), width)
             found = np.exp(middle + sd * ndtri(levels))
-            return np.asarray(np.maximum(found, after), dtype=np.float64)
+            return np.asarray(np.maximum(found, after if is_cut else 0.0), dtype=np.float64)
         logs = self.log_epochs[:, :, self._at(batch_size)].ravel()
         weights = self.weights.ravel()
         if after > 0:
@@ -131,7 +146,7 @@ class Belief:
         place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
         density = np.bincount(place.astype(np.int64), weights, minlength=len(FINE))
         density = np.convolve(density, KERNEL, mode="same")
-        if after > 0:
+        if is_cut and after > 0:
             density[math.log(after) >= FINE] = 0.0
         total = np.cumsum(density)
         if total[-1] <= 0:  # no law explains so many epochs
