@@ -157,11 +157,9 @@ class Planner:
 
     def _further(self, incumbent: Incumbent, batch_size: int, recipe: str | None) -> Experiment:
         known, outlook = self._known, self.outlook(recipe)
-        runs = known.tally.runs(batch_size, recipe)
-        done = 0.0 if runs is None else runs.seen.low
         k = outlook.places(batch_size)
         place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
-        stages = outlook.belief.stages(batch_size, done)
+        stages = outlook.belief.stages(batch_size, 0.0)
         best = self._beside(known.cost_to_beat(incumbent))
         saving, price, seconds = self._worth(best, outlook, place, stages, 0.0)
         price += float(outlook.startups[place] * outlook.rates[place])

@@ -115,6 +115,15 @@ def test_a_run_is_seen_afresh_without_the_epochs_that_it_made() -> None:
     assert (before.afresh(256, 0.0) == before.stages(256, 0.0)).all()
 
 
+def test_a_second_run_shares_half_of_what_held_the_first_one_up() -> None:
+    """It is likelier late than one that nothing is known of, and may still be sooner."""
+    known = [run(64, 30, reached=True), run(1024, 34, reached=True)]
+    before, after = (belief(runs).stages(256, 0.0) for runs in (known, [*known, run(256, 34)]))
+    assert (before <= 34).mean() > 0.6
+    assert 0 < (after <= 34).mean() < 0.5
+    assert (after >= before).all()
+
+
 def test_a_batch_that_reached_the_target_is_seen_afresh_by_that() -> None:
     found = belief([run(64, 30, reached=True)])
     assert found.stages(64, 50.0)[0] > 50
