@@ -24,6 +24,8 @@ FINE_STEP = 0.02
 FINE = np.arange(-5.0, 12.0, FINE_STEP)  # log epochs
 KERNEL = np.exp(-0.5 * (np.arange(-25, 26) * FINE_STEP / RUN_SD) ** 2)
 LEAST_ALIVE = 1e-6
+LEAST_WEIGHT = 1e-9
+SHARED = 0.5  # of the variance beside the law, the batch's part
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,23 @@ class Belief:
         Returns:
             Shape (STAGES,), rising, at evaluations after `after`.
         """
-        quantiles = self._quantiles(batch_size, after)
+        quantiles = self._quantiles(batch_size, after, is_cut=True)
         steps = np.ceil((quantiles - after) / self.period - 1e-6)
         return np.asarray(after + np.maximum(steps, 1.0) * self.period, dtype=np.float64)
+
+    def afresh(self, batch_size: int, after: float) -> Floats:
+        """Returns the stages of a run as if it had not begun; laws that it ruled out stay out.
+
+        Args:
+            batch_size: One of the law's batches.
+            after: Epochs that it made without success, which are not held against it here.
+
+        Returns:
+            Shape (STAGES,), rising, at evaluations.
+        """
+        quantiles = self._quantiles(batch_size, after, is_cut=False)
+        steps = np.ceil(quantiles / self.period - 1e-6)
+        return np.asarray(np.maximum(steps, 1.0) * self.period, dtype=np.float64)
 
     def survival(self, batch_size: int, epochs: Floats) -> Floats:
         """Returns the chance under each law to need more than some epochs.
@@ -114,14 +130,15 @@ class Belief:
     def _at(self, batch_size: int) -> int:
         return self.law.batches.index(batch_size)
 
-    def _quantiles(self, batch_size: int, after: float) -> Floats:
+    def _quantiles(self, batch_size: int, after: float, *, is_cut: bool) -> Floats:
+        """Epochs at equal chances, those up to `after` cut off or not held against the run."""
         levels = (np.arange(STAGES) + 0.5) / STAGES
         own = self._own.get(batch_size)
         if own is not None and own.seen.reached:
             middle, width = own.seen.middle
             sd = math.hypot(RUN_SD * math.sqrt(0.5 + 0.5 / own.seen.reached), width)
             found = np.exp(middle + sd * ndtri(levels))
-            return np.asarray(np.maximum(found, after), dtype=np.float64)
+            return np.asarray(np.maximum(found, after if is_cut else 0.0), dtype=np.float64)
         logs = self.log_epochs[:, :, self._at(batch_size)].ravel()
         weights = self.weights.ravel()
         if after > 0:
@@ -129,9 +146,12 @@ class Belief:
             alive = self.survival(batch_size, np.array([after])).ravel()
             weights = weights / np.maximum(alive, LEAST_ALIVE)
         place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
-        density = np.bincount(place.astype(np.int64), weights, minlength=len(FINE))
-        density = np.convolve(density, KERNEL, mode="same")
-        if after > 0:
+        laws = np.asarray(np.bincount(place.astype(np.int64), weights, len(FINE)), np.float64)
+        if after <= 0 and own is not None and own.seen.low > 0:
+            density = _second(laws, math.log(own.seen.low))
+        else:
+            density = np.convolve(laws, KERNEL, mode="same")
+        if is_cut and after > 0:
             density[math.log(after) >= FINE] = 0.0
         total = np.cumsum(density)
         if total[-1] <= 0:  # no law explains so many epochs
@@ -167,3 +187,26 @@ class Belief:
         ratio = np.log(clues.deadline_seconds / fastest)
         likely = -0.5 * ((ratio - math.log(DEADLINE_OVER_FASTEST)) / DEADLINE_SD) ** 2
         return np.asarray(likely + log_ndtr((ratio + 0.02) / TOO_TIGHT_SD), dtype=np.float64)
+
+
+def _second(laws: Floats, vain: float) -> Floats:
+    """Weighs the log epochs of a run at a batch where another one was not done by some epochs.
+
+    Half of the variance beside the law is the batch's own: what held the other run up in part
+    holds up this one.
+
+    Args:
+        laws: Weights of the laws' log epochs over `FINE`, the other run held against them.
+        vain: Log of the epochs that the other run made in vain.
+
+    Returns:
+        Over `FINE`.
+    """
+    at = np.flatnonzero(laws > laws.max() * LEAST_WEIGHT)
+    off = (np.arange(len(KERNEL)) - len(KERNEL) // 2) * FINE_STEP
+    apart = FINE[at, None] + SHARED * off - vain  # of the other run, given this one
+    likely = below(apart / (RUN_SD * math.sqrt(1 - SHARED**2)))
+    beyond = below((FINE[at] - vain) / RUN_SD)[:, None]
+    mass = laws[at, None] * KERNEL * likely / np.maximum(beyond, LEAST_ALIVE)
+    place = np.clip(at[:, None] + np.arange(len(KERNEL)) - len(KERNEL) // 2, 0, len(FINE) - 1)
+    return np.asarray(np.bincount(place.ravel(), mass.ravel(), len(FINE)), dtype=np.float64)

@@ -157,11 +157,9 @@ class Planner:
 
     def _further(self, incumbent: Incumbent, batch_size: int, recipe: str | None) -> Experiment:
         known, outlook = self._known, self.outlook(recipe)
-        runs = known.tally.runs(batch_size, recipe)
-        done = 0.0 if runs is None else runs.seen.low
         k = outlook.places(batch_size)
         place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
-        stages = outlook.belief.stages(batch_size, done)
+        stages = outlook.belief.stages(batch_size, 0.0)
         best = self._beside(known.cost_to_beat(incumbent))
         saving, price, seconds = self._worth(best, outlook, place, stages, 0.0)
         price += float(outlook.startups[place] * outlook.rates[place])
@@ -187,8 +185,10 @@ class Planner:
 
     def _shown_by(self, trial: Digest) -> Floats:
         outlook, batch = self.outlook(trial.recipe), trial.record.allocation.batch_size
-        stages = outlook.belief.stages(batch, trial.record.epoch)
-        return outlook.cheapest(batch, _lasting(stages), caution=0.5)[0]
+        epoch = trial.record.epoch
+        stages = outlook.belief.stages(batch, epoch)
+        lasting = _lasting(stages, outlook.belief.afresh(batch, epoch))
+        return outlook.cheapest(batch, lasting, caution=0.5)[0]
 
     def _worth(
         self,
@@ -200,7 +200,8 @@ class Planner:
     ) -> tuple[float, float, float]:
         """Returns expected saving, price and seconds of going on until it pays no more."""
         batch = outlook.cells[place].batch_size
-        costs, _ = outlook.cheapest(batch, _lasting(stages), caution=0.5)
+        lasting = _lasting(stages, outlook.belief.afresh(batch, epoch))
+        costs, _ = outlook.cheapest(batch, lasting, caution=0.5)
         saved = self._known.remaining_runs * np.maximum(best - costs, 0.0)
         steps = len(stages)
         alive = np.arange(steps, 0, -1) / steps
@@ -265,12 +266,16 @@ class Planner:
         return Resize(workers, f"{workers} workers are expected to reach the target for less")
 
 
-def _lasting(stages: Floats) -> Floats:
+def _lasting(stages: Floats, afresh: Floats) -> Floats:
     """Returns the epochs that later runs need where this one reaches the target at a stage.
 
-    One that needs few was partly lucky: later ones come back towards the mean.
+    One that needs few was partly lucky: later ones come back towards what was expected before
+    it began, not towards what is left of that by now.
+
+    Args:
+        stages: Epochs, shape (k,).
+        afresh: Its stages as if it had not begun, any number.
     """
-    logs = np.log(stages)
-    mean, variance = float(logs.mean()), float(logs.var())
+    mean, variance = float(np.log(afresh).mean()), float(np.log(afresh).var())
     kept = max(1 - LUCK * RUN_SD**2 / variance, 0.0) if variance > 0 else 0.0
-    return np.asarray(np.exp(mean + kept * (logs - mean)), dtype=np.float64)
+    return np.asarray(np.exp(mean + kept * (np.log(stages) - mean)), dtype=np.float64)

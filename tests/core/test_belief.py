@@ -104,6 +104,32 @@ def test_stages_rise_and_are_evaluations_still_to_come(
     assert ahead == pytest.approx(np.round(ahead), abs=1e-6)
 
 
+def test_a_run_is_seen_afresh_without_the_epochs_that_it_made() -> None:
+    """They are cut off what lies ahead, and not off what the run looked like before."""
+    known = [run(64, 30, reached=True), run(1024, 34, reached=True)]
+    before, found = belief(known), belief([*known, run(256, 30)])
+    afresh, ahead = found.afresh(256, 30.0), found.stages(256, 30.0)
+    assert afresh[0] < 30 < ahead[0]
+    assert np.median(afresh) == pytest.approx(np.median(before.stages(256, 0.0)), rel=0.1)
+    assert np.median(ahead) > np.median(afresh)
+    assert (before.afresh(256, 0.0) == before.stages(256, 0.0)).all()
+
+
+def test_a_second_run_shares_half_of_what_held_the_first_one_up() -> None:
+    """It is likelier late than one that nothing is known of, and may still be sooner."""
+    known = [run(64, 30, reached=True), run(1024, 34, reached=True)]
+    before, after = (belief(runs).stages(256, 0.0) for runs in (known, [*known, run(256, 34)]))
+    assert (before <= 34).mean() > 0.6
+    assert 0 < (after <= 34).mean() < 0.5
+    assert (after >= before).all()
+
+
+def test_a_batch_that_reached_the_target_is_seen_afresh_by_that() -> None:
+    found = belief([run(64, 30, reached=True)])
+    assert found.stages(64, 50.0)[0] > 50
+    assert (found.afresh(64, 50.0) == found.stages(64, 0.0)).all()
+
+
 @SMALL
 @given(st.sampled_from(BATCHES), st.sampled_from(BATCHES), st.integers(1, 80), st.integers(1, 80))
 def test_a_longer_run_in_vain_never_shortens_what_is_expected(

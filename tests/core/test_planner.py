@@ -167,8 +167,17 @@ def test_luck_that_another_run_has_not_again_is_no_reason_for_a_run() -> None:
     mean = math.log(20)
     for sd, kept in ((0.5 * RUN_SD, 0.0), (5 * RUN_SD, 1 - LUCK / 25)):
         stages = np.exp(mean + np.array([-sd, sd]))
-        assert np.log(_lasting(stages)) == pytest.approx(mean + kept * np.array([-sd, sd]))
-    assert _lasting(np.array([7.0, 7.0])) == pytest.approx(7.0)
+        found = np.log(_lasting(stages, stages))
+        assert found == pytest.approx(mean + kept * np.array([-sd, sd]))
+    assert _lasting(np.array([7.0, 7.0]), np.array([7.0])) == pytest.approx(7.0)
+
+
+def test_epochs_made_in_vain_do_not_make_a_run_count_as_lucky() -> None:
+    """A run just beyond them is as lucky as it looked before it began, and no luckier."""
+    afresh = np.array([40.0, 60.0, 80.0, 100.0, 120.0])
+    whole, left = _lasting(afresh, afresh), _lasting(afresh[2:], afresh)
+    assert left == pytest.approx(whole[2:])
+    assert left[0] < _lasting(afresh[2:], afresh[2:])[0]
 
 
 def test_another_recipe_is_tried_once_at_a_time() -> None:
