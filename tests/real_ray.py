@@ -47,7 +47,7 @@ def end() -> None:
 
 def wait_for_two_workers() -> None:
     """Waits until nothing holds a CPU of the shared Ray any longer."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while ray.available_resources().get("CPU") != 2.0 and time.monotonic() < deadline:
         time.sleep(0.2)
     assert ray.available_resources().get("CPU") == 2.0

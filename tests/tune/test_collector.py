@@ -50,14 +50,14 @@ def test_a_stop_is_followed_by_sweeps_in_one_thread(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Collector, "sweep", lambda _: swept.append(1))
     monkeypatch.setattr("ray.is_initialized", lambda: True)
     monkeypatch.setattr(collector, "AFTER_STOP_EVERY_SECONDS", 0.01)
-    monkeypatch.setattr(collector, "AFTER_STOP_SECONDS", 0.2)
+    monkeypatch.setattr(collector, "AFTER_STOP_SECONDS", 1.0)
     kept = Collector()
     kept.sweep_after_stop()
     thread = kept._thread
     kept.sweep_after_stop()
     assert kept._thread is thread
     assert thread is not None
-    thread.join(timeout=10)
+    thread.join(timeout=60)
     assert len(swept) > 1
     assert cloudpickle.loads(cloudpickle.dumps(kept))._thread is None
 
@@ -78,11 +78,11 @@ def test_a_watch_lasts_as_long_as_there_are_groups(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("ray.is_initialized", lambda: True)
     monkeypatch.setattr("ray.util.remove_placement_group", removed.append)
     monkeypatch.setattr(collector, "EVERY_SECONDS", 0.1)
-    monkeypatch.setattr(collector, "AFTER_STOP_SECONDS", 0.15)
+    monkeypatch.setattr(collector, "AFTER_STOP_SECONDS", 1.0)
     kept = Collector()
     kept.watch()
     assert kept._thread is not None
-    kept._thread.join(timeout=10)
+    kept._thread.join(timeout=60)
     assert not kept._thread.is_alive()
     assert removed == ["orphan"]
     assert next(looks, None) is None

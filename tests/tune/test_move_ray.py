@@ -23,8 +23,10 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.collector import job_groups
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(480)]
 ROOT = Path(__file__).parents[2]
+EPOCH_SECONDS = 0.4
+LONG = 60.0  # of the epoch in which a run is moved: it ends by that, on any machine
 
 
 class ResizeAtFirst(CostAwareScheduler):
@@ -54,7 +56,7 @@ def sweep(trainable: Any, folder: Path) -> TrialRecord:
         num_samples=1,
         storage_path=str(folder),
         verbose=0,
-        time_budget_s=200,
+        time_budget_s=400,
     )
     (record,) = search.session.records.values()
     return record
@@ -72,7 +74,7 @@ def check(record: TrialRecord) -> None:
     first, moved, last = record.reports
     assert moved.startup_seconds > 0 == last.startup_seconds
     assert first.startup_seconds > 0
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while job_groups() and time.monotonic() < deadline:
         time.sleep(0.2)
     assert job_groups() == []
@@ -86,7 +88,7 @@ def test_a_function_goes_on_from_its_checkpoint_with_twice_the_resources(tmp_pat
             with checkpoint.as_directory() as folder:
                 first = int(Path(folder, "epoch").read_text()) + 1
         for epoch in range(first, 10):
-            time.sleep(0.4 / config["num_workers"])
+            time.sleep(EPOCH_SECONDS / config["num_workers"] if epoch != 2 or first == 2 else LONG)
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder, "epoch").write_text(str(epoch))
                 saved = tune.Checkpoint.from_directory(folder)
@@ -104,7 +106,7 @@ def test_a_run_of_ray_train_goes_on_from_its_checkpoint_with_two_workers(tmp_pat
                 first = int(Path(folder, "epoch").read_text()) + 1
         leads = ray.train.get_context().get_world_rank() == 0
         for epoch in range(first, 10):
-            time.sleep(0.4)
+            time.sleep(EPOCH_SECONDS)
             with tempfile.TemporaryDirectory() as folder:
                 Path(folder, "epoch").write_text(str(epoch))
                 saved = ray.train.Checkpoint.from_directory(folder) if leads else None

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 NAME = "sweep"
 SAMPLES = 640
-GIVE_UP_SECONDS = 120.0
+GIVE_UP_SECONDS = 240.0
 
 
 def make_loop(log: Path) -> Callable[[dict[str, Any]], None]:
