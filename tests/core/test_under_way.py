@@ -58,7 +58,7 @@ def _least(known: Knowledge, planned: bool) -> Floats:
     outlook = Planner(known, recipes=False, can_resize=False).outlook("{}")
     costs = []
     for batch in outlook.batches:
-        stages = _lasting(outlook.belief.stages(batch, 0.0))
+        stages = _lasting(outlook.belief.stages(batch, 0.0), outlook.belief.afresh(batch, 0.0))
         costs.append(outlook.cheapest(batch, stages, caution=0.5)[0])
     return np.asarray(np.min(costs, axis=0))
 
