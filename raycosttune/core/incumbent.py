@@ -21,7 +21,7 @@ from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate
 
-CAUTION, LEAST_CAUTION = 1.3, 0.02  # in deviations of a run's time, and at least
+CAUTION, LEAST_CAUTION = 1.3, 0.02  # in deviations of an epoch time, and at least
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,9 @@ class Incumbent:
     cost: Prediction
 
 
-def cautious(time: TimeSurrogate, cell: Allocation, seconds: float, log_sd: float = 0.0) -> float:
-    """Returns the deadline that a run expected to take so long in a cell counts as meeting.
-
-    Args:
-        time: Epoch times.
-        cell: The cell.
-        seconds: What the run is expected to take.
-        log_sd: By how much its log epochs may differ from those of the runs made.
-    """
-    return seconds * math.exp(max(LEAST_CAUTION, CAUTION * math.hypot(time.sd(cell), log_sd)))
+def cautious(time: TimeSurrogate, cell: Allocation, seconds: float) -> float:
+    """Returns the deadline that a run expected to take so long in a cell counts as meeting."""
+    return seconds * math.exp(max(LEAST_CAUTION, CAUTION * time.sd(cell)))
 
 
 @dataclass(frozen=True)
@@ -125,8 +118,7 @@ class Demonstrated:
     def _does(self, hits: Hits, k: int, cost: float) -> bool:
         """Tells whether a recipe meets the deadline in a timed cell at no more than a cost."""
         cell, seconds = self._cells[k], float(self._starts[k] + self._epoch[k] * hits.mid)
-        caution = float(self._cautious(np.array(hits.log_sd))[k])
-        is_soon = bool(keeps(self.goal, [cell], np.array([seconds * caution])).all())
+        is_soon = bool(keeps(self.goal, [cell], np.array([seconds * self._caution[k]])).all())
         is_in_time = is_soon or self._has_kept(hits, cell)
         is_here = hits.batch_size == cell.batch_size
         return is_here and is_in_time and checked_cost(self.cost, cell, seconds) <= cost
@@ -136,7 +128,7 @@ class Demonstrated:
         for hits in self._reached:
             for cell in self._cells_at(hits.batch_size):
                 found = self._incumbent(cell, hits)
-                seconds = cautious(self.time, cell, found.seconds.mid, hits.log_sd)
+                seconds = cautious(self.time, cell, found.seconds.mid)
                 yield found, min(seconds, hits.own.get(cell, math.inf))
 
     def is_measured(self, recipe: str) -> Bools:
@@ -147,8 +139,7 @@ class Demonstrated:
         timed = np.zeros(len(self.space.cells), dtype=np.bool_)
         timed[self._timed] = True
         measured = np.zeros_like(timed)
-        caution = self._cautious(self._spread({b: some.log_sd for b, some in hits.items()}))
-        measured[self._timed] = keeps(self.goal, self._cells, self._seconds(mids) * caution)
+        measured[self._timed] = keeps(self.goal, self._cells, self._seconds(mids) * self._caution)
         if math.isfinite(self.limit) or self.goal.budgets:
             index = cells_of(self.space).index
             own = ((cell, some) for some in hits.values() for cell in some.own if cell in index)
@@ -213,13 +204,7 @@ class Demonstrated:
 
     @cached_property
     def _caution(self) -> Floats:
-        best = self.tally.best.items()
-        return self._cautious(self._spread({batch: hits.log_sd for batch, hits in best}))
-
-    def _cautious(self, log_sd: Floats) -> Floats:
-        """Factors on expected times that count as meeting the deadline; see `cautious`."""
-        sd = np.hypot(self.time.log_sd[self._timed], log_sd)
-        return np.asarray(np.exp(np.maximum(LEAST_CAUTION, CAUTION * sd)), dtype=np.float64)
+        return np.exp(np.maximum(LEAST_CAUTION, CAUTION * self.time.log_sd[self._timed]))
 
     def _seconds(self, epochs: Floats) -> Floats:
         return self._starts + self._epoch * epochs

@@ -18,7 +18,6 @@ SMOOTHED = 3
 LATEST = 9
 PER_MEDIAN = 1.4826 / math.sqrt(1.5)  # deviation of one over the median one from two neighbours
 AHEAD = np.geomspace(0.01, 20.0, 160)  # log epochs beyond those that were not enough
-AMONG = 0.67  # deviation of the best of five evaluations over that of one
 SCALE_SD = 0.5
 GROWTH, GROWTH_SD = 1.0, 0.8
 TAILS, PEAK = 3.0, 0.3676  # degrees of freedom of Student's t, and its density at 0
@@ -120,30 +119,6 @@ def scale_evidence(
     apart = (log_scale[:, None] - expected) / sd
     # Heavy tails: the early readings of a run can be nearly 0.
     return np.asarray(-np.log(sd) - 2 * np.log1p(apart**2 / TAILS), dtype=np.float64)
-
-
-def end_sd(gaps: Points, reached: float) -> float:
-    """Deviation of the log epochs to the target between runs, by the noise of evaluations.
-
-    A lucky evaluation reaches the target before the trend does, a run without one later: by the
-    noise of an evaluation over how fast the gap shrinks.
-
-    Args:
-        gaps: Epoch and gap to the target of each evaluation of a run that reached it.
-        reached: The epochs that it took.
-
-    Returns:
-        At most 1, a curve that does not shrink; 0 where too few evaluations tell.
-    """
-    before = [(epoch, gap) for epoch, gap in gaps if epoch < reached]
-    noise = _noise(before)
-    if noise <= 0:
-        return 0.0
-    half = min(range(len(before)), key=lambda place: abs(2 * before[place][0] - reached))
-    start, end = min(half, len(before) - SMOOTHED), len(before) - SMOOTHED // 2 - 1
-    fall = _smoothed(before, start) - _smoothed(before, end)
-    span = math.log(before[end][0] / before[start][0])
-    return min(AMONG * noise * span / fall, 1.0) if fall > 0 else 1.0
 
 
 def _places(gaps: Points) -> list[int]:

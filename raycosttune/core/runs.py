@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Epochs, Seen
-from raycosttune.core.learning_curve import end_sd
 from raycosttune.core.space import Allocation
 
 DIGITS = 6  # of the epochs that runs need on the average
@@ -29,8 +28,6 @@ class Hits:
         seconds: The least wall time to the target, on whatever workers.
         own: The least wall time by cell, of runs that stayed on their workers.
         in_time: The first one by cell that began in it and met the deadline, with its turn.
-        log_sd: By how much the log epochs of another run may differ, as the noise of the
-            evaluations has it; the largest of these runs'.
     """
 
     recipe: str
@@ -45,7 +42,6 @@ class Hits:
     seconds: float
     own: Mapping[Allocation, float]
     in_time: Mapping[Allocation, tuple[int, Digest]]
-    log_sd: float = 0.0
 
     @classmethod
     def of(cls, run: Digest, epochs: Epochs, turn: int, limit: float) -> "Hits":
@@ -64,7 +60,6 @@ class Hits:
             seconds=seconds,
             own={} if run.is_resized else {cell: seconds},
             in_time={cell: (turn, run)} if seconds <= limit else {},
-            log_sd=end_sd(run.gaps, epochs.high),
         )
 
     def plus(self, other: "Hits", mid: float) -> "Hits":
@@ -87,7 +82,6 @@ class Hits:
             seconds=min(self.seconds, other.seconds),
             own=own,
             in_time=in_time,
-            log_sd=max(self.log_sd, other.log_sd),
         )
 
 

@@ -61,22 +61,6 @@ def test_a_recipe_that_turns_out_to_need_more_gives_way_to_another() -> None:
     assert known.incumbent.recipe == known.digests[1].recipe
 
 
-def test_a_noisy_curve_promises_a_deadline_only_where_a_run_met_it() -> None:
-    """The same epochs may not be enough again, unless there is time for more."""
-    ran, fewer = Allocation(4, 64), Allocation(2, 64)
-    space = Space((2, 4), (64,))
-    profile = TrialRecord("p", fewer, {}, 0, [Report(1.0, 0.0, 18.0)], Ended(EndCause.STOPPED))
-    chosen = []
-    for noise, limit in ((0.0, 390.0), (0.06, 390.0), (0.06, 1000.0)):
-        values = [k / 20 + noise * (-1) ** k for k in range(1, 20)]
-        reports = [Report(float(k), value, 10.0) for k, value in enumerate([*values, 1.0], 1)]
-        run = TrialRecord("t", ran, {}, 0, reports, Ended(EndCause.REACHED))
-        known = Knowledge([run, profile], space, goal(deadline_seconds=limit), WorkerHours())
-        assert known.incumbent is not None
-        chosen.append(known.incumbent.allocation)
-    assert chosen == [fewer, ran, fewer]
-
-
 def test_before_a_success_and_without_a_timed_cell_there_is_none() -> None:
     space = Space((1,), (64,))
     job = amdahl(space)

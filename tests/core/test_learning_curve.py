@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.learning_curve import curve_evidence, end_sd, has_stepped, scale_evidence
+from raycosttune.core.learning_curve import curve_evidence, has_stepped, scale_evidence
 
 LOGS = np.linspace(math.log(2), math.log(2000), 400)
 SCALES = np.linspace(math.log(4), math.log(40000), 200)
@@ -82,31 +82,6 @@ def test_a_smooth_curve_has_no_step(power: float) -> None:
 def test_one_lucky_evaluation_is_no_step() -> None:
     lucky = [(float(epoch), 0.01 if epoch == 30 else 0.4) for epoch in range(1, 60)]
     assert not has_stepped(lucky)
-
-
-@pytest.mark.parametrize("until", [0, 3, 4])
-def test_too_few_evaluations_tell_nothing_of_another_run(until: int) -> None:
-    assert end_sd(curve(40, until, 0.0, noise=0.1), 40.0) == 0.0
-
-
-def test_a_curve_without_noise_promises_the_same_epochs_again() -> None:
-    straight = [(float(epoch), 1 - epoch / 40) for epoch in range(1, 41)]
-    assert end_sd(straight, 40.0) == pytest.approx(0, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_epochs_of_another_run_differ_by_the_noise_over_the_slope(seed: int) -> None:
-    """The gap shrinks by 1 / log 40 in a unit of log epochs."""
-    rng = np.random.default_rng(seed)
-    noise = 0.01
-    seen = [(e, gap + noise * rng.standard_normal()) for e, gap in curve(40, 39, 0.0)]
-    expected = noise * math.log(40)
-    assert expected / 4 < end_sd(seen, 40.0) < 4 * expected
-
-
-def test_a_noisy_curve_that_stands_still_promises_nothing() -> None:
-    still = [(float(epoch), 0.2 + epoch / 200 + 0.05 * (-1) ** epoch) for epoch in range(1, 30)]
-    assert end_sd(still, 30.0) == 1.0
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=9), st.floats(0.1, 10))
