@@ -109,16 +109,12 @@ def register() -> None:
 
 
 def start_ray() -> None:
-    """Starts a quiet Ray on this machine."""
+    """Starts a quiet Ray on this machine, or joins the one at `RAY_ADDRESS`."""
     os.environ.update(RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    own: dict[str, Any] = {"address": "local", "num_cpus": 4, "include_dashboard": False}
+    where = {} if "RAY_ADDRESS" in os.environ else own
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:

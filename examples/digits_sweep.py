@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import ray
 from digits import WIDTH, train_loop
@@ -107,7 +108,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def start_ray() -> None:
-    """Starts a quiet Ray on this machine with room for the workers of one run."""
+    """Starts a quiet Ray with room for the workers of one run, or joins that at `RAY_ADDRESS`."""
     os.environ.update(
         RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
         RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS="0",
@@ -116,13 +117,9 @@ def start_ray() -> None:
         TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1",
     )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local",
-        num_cpus=max(WORKERS),
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    own: dict[str, Any] = {"address": "local", "num_cpus": max(WORKERS), "include_dashboard": False}
+    where = {} if "RAY_ADDRESS" in os.environ else own
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def report(search: CostAwareSearch) -> None:

@@ -199,16 +199,12 @@ def show(setting: Setting, rows: Sequence[Row]) -> None:
 
 
 def start_ray() -> None:
-    """Starts a quiet Ray on this machine."""
+    """Starts a quiet Ray on this machine, or joins the one at `RAY_ADDRESS`."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    own: dict[str, Any] = {"address": "local", "num_cpus": 2, "include_dashboard": False}
+    where = {} if "RAY_ADDRESS" in os.environ else own
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -98,20 +98,16 @@ def show(name: str, reports: list[dict[str, Any]], workers: int) -> None:
 
 
 def start_ray() -> None:
-    """Starts a quiet Ray on this machine."""
+    """Starts a quiet Ray on this machine, or joins the one at `RAY_ADDRESS`."""
     os.environ.update(
         RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
         RAY_TRAIN_ENABLE_V2_MIGRATION_WARNINGS="0",
         RAY_TRAIN_HEALTH_CHECK_INTERVAL_S="0.1",
     )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(
-        address="local",
-        num_cpus=2,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    own: dict[str, Any] = {"address": "local", "num_cpus": 2, "include_dashboard": False}
+    where = {} if "RAY_ADDRESS" in os.environ else own
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:

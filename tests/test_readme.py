@@ -111,6 +111,12 @@ def test_the_production_runs_end_at_the_target(
     samples = [(torch.tensor([x]), int(x > 0)) for x in (-1.0, 1.0) for _ in range(128)]
     loop = run(LOOP, Net=network, dataset=samples, evaluate=by_weight)["train_loop"]
     search = run(FIRST, train_loop=loop)["search"]
+    wait_for_two_workers()
+    for record in search.session.records.values():
+        reported = [report.epoch for report in record.reports]
+        assert reported == list(range(1, len(reported) + 1))
+        assert record.reports[0].startup_seconds > 0
+        assert all(report.startup_seconds == 0 for report in record.reports[1:])
     plan = search.plan()
     assert isinstance(plan, TunePlan)
     epochs = math.ceil(plan.epochs)

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import ray
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(
@@ -18,6 +19,7 @@ WORDS = {
     "parameter_server": ["predicted knee: 4 servers"],
     "straggler": ["not measured", "last epoch, on over off: 0."],  # off has no policy
 }
+JOINING = {"custom_cost", "parameter_server", "straggler"}  # two CPUs are enough for them
 
 
 def test_the_examples_are_found() -> None:
@@ -27,17 +29,30 @@ def test_the_examples_are_found() -> None:
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("example", sorted(WORDS))
+@pytest.mark.parametrize("example", sorted(WORDS.keys() - JOINING))
 def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) -> None:
+    run(example, tmp_path)
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.usefixtures("shared_ray")
+@pytest.mark.parametrize("example", sorted(JOINING))
+def test_an_example_joins_the_ray_that_is_named(example: str, tmp_path: Path) -> None:
+    run(example, tmp_path, RAY_ADDRESS=ray.get_runtime_context().gcs_address)
+
+
+def run(example: str, storage: Path, **variables: str) -> None:
     ran = subprocess.run(
         [
             sys.executable,
             str(ROOT / "examples" / f"{example}.py"),
             "--smoke",
             "--storage",
-            str(tmp_path),
+            str(storage),
         ],
-        env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0"},
+        env=os.environ | {"RAY_USAGE_STATS_ENABLED": "0"} | variables,
         capture_output=True,
         text=True,
         check=False,

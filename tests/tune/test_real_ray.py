@@ -109,45 +109,6 @@ def test_a_sweep_with_a_tuner_survives_trials_that_misbehave(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("shared_ray")
-def test_no_worker_is_left_busy_by_a_sweep_of_training_runs(tmp_path: Path) -> None:
-    def loop(config: dict[str, Any]) -> None:
-        import tempfile  # noqa: PLC0415 - the loop runs in another process
-
-        import ray.train  # noqa: PLC0415 - as above
-
-        first = ray.train.get_context().get_world_rank() == 0
-        for epoch in range(1, 20):
-            time.sleep(0.05)
-            with tempfile.TemporaryDirectory() as folder:
-                Path(folder, "epoch").write_text(str(epoch))
-                checkpoint = ray.train.Checkpoint.from_directory(folder) if first else None
-                metrics = {"accuracy": 0.3 * epoch * 32 / config["batch_size"], "epoch": epoch}
-                ray.train.report(metrics, checkpoint=checkpoint)
-
-    search = make_search(Goal(metric="accuracy", mode="max", target=0.5))
-    tune.run(
-        torch_trainable(loop),
-        config={"num_workers": 2, "batch_size": tune.choice([32, 64])},
-        search_alg=search,
-        scheduler=CostAwareScheduler(),
-        num_samples=1,
-        storage_path=str(tmp_path),
-        name="sweep",
-        verbose=0,
-    )
-    plan = search.plan()
-    assert isinstance(plan, TunePlan)
-    assert plan.checkpoint is not None
-    assert float(Path(plan.checkpoint, "epoch").read_text()) >= 2
-    for record in search.session.records.values():
-        epochs = [report.epoch for report in record.reports]
-        assert epochs == list(range(1, len(epochs) + 1))
-        assert record.reports[0].startup_seconds > 0
-        assert all(report.startup_seconds == 0 for report in record.reports[1:])
-    wait_for_two_workers()
-
-
-@pytest.mark.usefixtures("shared_ray")
 def test_what_a_function_reports_under_names_of_tune_spoils_nothing(tmp_path: Path) -> None:
     def odd(_: dict[str, Any]) -> None:
         for epoch in range(1, 5):
