@@ -38,12 +38,14 @@ class Clues:
         fastest: Least seconds of an epoch by batch, shape (b,).
         startup_seconds: Least start-up.
         period: Epochs between evaluations: no run reaches the target before one.
+        typical_epochs: What a job is expected to need before any recipe has reached the target.
     """
 
     deadline_seconds: float | None
     fastest: Floats
     startup_seconds: float
     period: float
+    typical_epochs: float = TYPICAL_EPOCHS
 
 
 class Belief:
@@ -66,7 +68,7 @@ class Belief:
             for key, by_batch in runs.items()
         }
         self._own = {} if recipe is None else of_law.pop(recipe, {})
-        log_weight = grid.log_prior[:, None] + self._prior([*of_law.values()])
+        log_weight = grid.log_prior[:, None] + self._prior([*of_law.values()], clues.typical_epochs)
         log_weight = log_weight + self._deadline(clues) + evidence(grid, self._own.values())
         self.weights = np.asarray(softmax(log_weight), dtype=np.float64)
 
@@ -91,9 +93,13 @@ class Belief:
         Returns:
             Shape (STAGES,), rising, at evaluations after `after`.
         """
-        quantiles = self._quantiles(batch_size, after, is_cut=True)
+        quantiles = self.needs(batch_size, after)
         steps = np.ceil((quantiles - after) / self.period - 1e-6)
         return np.asarray(after + np.maximum(steps, 1.0) * self.period, dtype=np.float64)
+
+    def needs(self, batch_size: int, after: float) -> Floats:
+        """Returns epochs as `stages` does, between evaluations too."""
+        return self._quantiles(batch_size, after, is_cut=True)
 
     def afresh(self, batch_size: int, after: float) -> Floats:
         """Returns the stages of a run as if it had not begun; laws that it ruled out stay out.
@@ -158,10 +164,10 @@ class Belief:
             return np.full(STAGES, after)
         return np.asarray(np.exp(np.interp(levels * total[-1], total, FINE)), dtype=np.float64)
 
-    def _prior(self, others: Sequence[ByBatch]) -> Floats:
+    def _prior(self, others: Sequence[ByBatch], typical_epochs: float) -> Floats:
         """Log weights of the offsets from what other recipes showed, shape (s, o)."""
         offsets = self.law.offsets[None, :]
-        middle, sd = math.log(TYPICAL_EPOCHS), UNKNOWN_SD
+        middle, sd = math.log(typical_epochs), UNKNOWN_SD
         shapes = np.zeros((len(self.law.log_scale), 1))
         found = []
         for runs in others:

@@ -119,6 +119,20 @@ def gaps(run: Sequence[Report], goal: Goal) -> Points:
     )
 
 
+def nearer(trial: Digest, goal: Goal) -> Points:
+    """Returns the evaluations that came nearer to the target than any before in their run.
+
+    Left out are those at the target, and those that break a bound on another metric.
+    """
+    allowed = {report.epoch for report in trial.record.run if goal.allows(report)}
+    found, nearest = list[tuple[float, float]](), math.inf
+    for epoch, gap in trial.gaps:
+        if 0 < gap < nearest and epoch in allowed:
+            nearest = gap
+            found.append((epoch, gap))
+    return tuple(found)
+
+
 def scales(run: Sequence[Report]) -> Points:
     """Returns epoch and gradient noise scale of each report of a run that has one."""
     return tuple(

@@ -8,7 +8,9 @@ from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
 from raycosttune.core.held import paid, paid_for
+from raycosttune.core.in_time import best_in_time
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.metric_surface import MetricSurface
 from raycosttune.core.observation import Resized, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
@@ -27,6 +29,7 @@ def explain(
     plan: Plan | NoPlan,
     prior: Prior | None = None,
     likely: float | None = None,
+    surface: MetricSurface | None = None,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
@@ -37,12 +40,14 @@ def explain(
         plan: The plan, or why there is none.
         prior: What an earlier sweep showed, if anything.
         likely: What an untried cell is likely to save at most, None where nothing tells.
+        surface: What is likely of the metric, None where nothing tells.
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
-        plan, and as far as each is known: the verdict that no cell can meet the deadline,
-        whether the deadline binds, what it and the last of the accuracy cost, the runner-up
-        plans, what speaks against the assumptions of the bounds, and the frontier.
+        plan, and as far as each is known: the verdict that no cell can meet the deadline, how
+        near to the target runs come by it, whether it binds, what it and the last of the accuracy
+        cost, the runner-up plans, what speaks against the assumptions of the bounds, and the
+        frontier.
     """
     lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
@@ -53,7 +58,7 @@ def explain(
     if likely is not None and isinstance(plan, Plan):
         most = f"no untried configuration saves more than {math.ceil(likely * 100)}%"
         lines.append(f"likely, not certain: {most}, each but for a chance of about 2%")
-    lines += limits(known, plan, among)
+    lines += limits(known, plan, among, surface)
     lines += against(known)
     lines += _frontier(known, among)
     return "\n".join(lines)
@@ -65,12 +70,19 @@ def begun_with(prior: Prior | None) -> list[str]:
     return [f"known from an earlier sweep: {prior}"] if has_any else []
 
 
-def limits(known: Knowledge, plan: Plan | NoPlan, among: Sequence[Point]) -> list[str]:
+def limits(
+    known: Knowledge,
+    plan: Plan | NoPlan,
+    among: Sequence[Point],
+    surface: MetricSurface | None = None,
+) -> list[str]:
     """Says what bounds a plan, what that costs, and the runner-up plans; see `explain`."""
     lines: list[str] = []
     verdict = infeasible(known)
     if verdict and verdict not in str(plan):
         lines.append(verdict)
+    if isinstance(plan, NoPlan) and surface is not None:
+        lines += best_in_time(known, surface)
     incumbent = known.incumbent
     if incumbent is not None and isinstance(plan, Plan):
         lines += deadline_price(known, incumbent, among)

@@ -11,15 +11,19 @@ from raycosttune.core.going import going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.likely import likely_gap
 from raycosttune.core.limits import hopeless
+from raycosttune.core.metric_surface import MetricSurface
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
+from raycosttune.core.prediction import Prediction
 from raycosttune.core.profile import Profile
 from raycosttune.core.profiling import UNLIMITED, Left, choose_profile
 from raycosttune.core.proposer import Proposer
 from raycosttune.core.stopping import decide
+from raycosttune.core.value import read_real
 from raycosttune.core.verdict import lost
 from raycosttune.core.wish import Wish, wished
+from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 
 
 class Moment:
@@ -57,6 +61,45 @@ class Moment:
         if incumbent is None or self.forecast is None:
             return None
         return likely_gap(self.forecast.outlook(incumbent.recipe), incumbent)
+
+    @cached_property
+    def surface(self) -> MetricSurface | None:
+        """What is likely of the metric, None before a value of it and an epoch time are known.
+
+        It has the recipe of the plan, or else of the run that came nearest to the target.
+        """
+        if self.forecast is None or not self.known.tally.has_values:
+            return None
+        plan, told = self.known.incumbent, (each for each in self.known.digests if each.gaps)
+        best = plan or min(told, key=lambda trial: min(gap for _, gap in trial.gaps))
+        return MetricSurface(self.forecast.outlook(best.recipe))
+
+    def metric_at(self, batch_size: int, epochs: float) -> Prediction | None:
+        """Predicts the best value that a run at a batch reports within some epochs.
+
+        Args:
+            batch_size: Global batch.
+            epochs: How many.
+
+        Returns:
+            Median and 90 % interval, infinite where it is open: above, as a run ends there, where
+            the target may be reached (for a metric that falls, below); see MetricSurface.
+            None before a value of the metric and an epoch time are known.
+
+        Raises:
+            InvalidSpaceError: If the batch is none of those that may still be tried.
+            InvalidGoalError: If the epochs are no positive number.
+            InvalidCostError: If the cost metric fails.
+        """
+        batches = sorted({cell.batch_size for cell in self.known.cells})
+        if batch_size not in batches:
+            msg = f"batch_size must be one of {batches}, got {batch_size!r}"
+            raise InvalidSpaceError(msg)
+        number = read_real(epochs)
+        if number is None or number <= 0:
+            msg = f"epochs must be a positive number, got {epochs!r}"
+            raise InvalidGoalError(msg)
+        return None if self.surface is None else self.surface.predict(batch_size, number)
 
     @property
     def planner(self) -> Planner | None:

@@ -65,14 +65,14 @@ class Outlook:
         # A deadline tells of the fastest cell, which may be one whose time is not known yet.
         hoped = np.exp(self.log_seconds - HOPE * self.sd)
         fastest = [float(hoped[self.places(batch)].min()) for batch in self.batches]
-        clues = Clues(
+        self.clues = Clues(
             known.goal.deadline_seconds,
             np.array(fastest),
             float(self.startups.min()),
             known.period,
         )
         runs = {key: history.runs for key, history in known.tally.recipes.items()}
-        self.belief = Belief(law(self.batches), recipe, runs, clues)
+        self.belief = Belief(law(self.batches), recipe, runs, self.clues)
         self._vain: dict[tuple[int, float], tuple[Floats, Floats]] = {}
 
     def places(self, batch_size: int) -> Ints:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raycosttune.core.digest import nearer
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.frontier import points
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.metric_surface import MetricSurface
 from raycosttune.core.observation import Recipe
 from raycosttune.core.space import Allocation
 
@@ -49,20 +51,24 @@ class Tradeoff:
         )
 
 
-def pareto(known: Knowledge, rate: LearningRate | None = None) -> tuple[Tradeoff, ...]:
+def pareto(
+    known: Knowledge, rate: LearningRate | None = None, surface: MetricSurface | None = None
+) -> tuple[Tradeoff, ...]:
     """Returns what no other choice beats in cost, seconds and value at once, fastest first.
 
     At the target these are the measured configurations and the other cells as predicted, those
     beyond the deadline too. Below it they are the evaluations of runs, which at one batch hold
-    on any number of workers whose epochs were timed.
+    on any number of workers whose epochs were timed. While nothing has reached the target, it and
+    what lies between are predicted.
 
     Args:
         known: What the records say.
         rate: How the learning rate follows the batch, if it does.
+        surface: What is likely of the metric, None where nothing tells.
     """
     sign, kept = known.goal.sign, list[Tradeoff]()
     front = _Front()
-    offers = [*_at_target(known), *_before_target(known)]
+    offers = [*_at_target(known), *_before_target(known), *_ahead(known, surface)]
     offers.sort(key=lambda offer: (-sign * offer.value, offer.seconds, offer.cost))
     for offer in offers:
         if front.add(offer.seconds, offer.cost):
@@ -129,15 +135,32 @@ def _before_target(known: Knowledge) -> Iterator[Tradeoff]:
             yield Tradeoff(cell, told, epoch, value, second, cost, unit, is_measured=True)
 
 
+def _ahead(known: Knowledge, surface: MetricSurface | None) -> Iterator[Tradeoff]:
+    """Yields the levels that no run has come to, as far as no measured epochs are known."""
+    if surface is None or known.demonstrated:
+        return
+    cells, recipe, unit = known.cells, surface.recipe, known.cost.unit
+    at = np.searchsorted(surface.batches, known.grid.batches[known.places])
+    starts = known.startup.of_cells(known.space)[1][known.places]
+    pace = np.exp(known.time.log_mean[known.places])
+    for gap, needed in zip(surface.gaps, np.exp(surface.log_epochs[1]), strict=True):
+        if gap >= surface.nearest:
+            continue
+        value = known.goal.target - known.goal.sign * float(gap)
+        epochs = np.ceil(needed / known.period - 1e-6)[at] * known.period
+        seconds = starts + pace * epochs
+        told = epochs, seconds, known.costs_of(known.places, seconds)
+        rows = zip(cells, *(each.tolist() for each in told), strict=True)
+        for cell, epoch, second, cost in rows:
+            if epoch <= (known.goal.max_epochs or math.inf) and known.affords(cell, second):
+                yield Tradeoff(cell, recipe, epoch, value, second, cost, unit, is_measured=False)
+
+
 def _nearer(known: Knowledge) -> Iterable[tuple[int, str, float, float]]:
     """Returns batch, recipe, epoch and gap of these evaluations, each batch and recipe once."""
     found: dict[tuple[int, str, float], float] = {}
     for digest in known.digests:
-        nearest = math.inf
-        allowed = {report.epoch for report in digest.record.run if known.goal.allows(report)}
-        for epoch, gap in digest.gaps:
-            if 0 < gap < nearest and epoch in allowed:
-                nearest = gap
-                key = digest.record.allocation.batch_size, digest.recipe, epoch
-                found[key] = max(gap, found.get(key, 0.0))  # repeats count as the worse one
+        for epoch, gap in nearer(digest, known.goal):
+            key = digest.record.allocation.batch_size, digest.recipe, epoch
+            found[key] = max(gap, found.get(key, 0.0))  # repeats count as the worse one
     return [(*key, gap) for key, gap in found.items()]

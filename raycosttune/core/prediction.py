@@ -9,7 +9,7 @@ class Prediction:
     """Is a value that is not known exactly.
 
     Attributes:
-        low: Lower bound, under the named assumptions.
+        low: Lower bound, under the named assumptions, possibly infinite.
         mid: The expected value, within the bounds.
         high: Upper bound, possibly infinite.
     """
@@ -20,5 +20,5 @@ class Prediction:
 
     def __str__(self) -> str:
         """Shows the value with its bounds."""
-        high = f"{self.high:.3g}" if math.isfinite(self.high) else "?"
-        return f"{self.mid:.3g} ({self.low:.3g} to {high})"
+        low, high = (f"{x:.3g}" if math.isfinite(x) else "?" for x in (self.low, self.high))
+        return f"{self.mid:.3g} ({low} to {high})"

@@ -30,6 +30,7 @@ from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
 from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.prediction import Prediction
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.profiling import left_of
@@ -238,12 +239,16 @@ class Session(Book):
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        told = self.ahead, plan, self.prior, self.moment.likely
+        told = self.ahead, plan, self.prior, self.moment.likely, self.moment.surface
         return explain(self.known, self._why, *told)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""
-        return pareto(self.known, self.learning_rate)
+        return pareto(self.known, self.learning_rate, self.moment.surface)
+
+    def metric_at(self, batch_size: int, epochs: float) -> Prediction | None:
+        """Predicts the best value that a run reports within some epochs; see Moment.metric_at."""
+        return self.moment.metric_at(batch_size, epochs)
 
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""

@@ -72,7 +72,11 @@ def view_of(
         needs=tuple(_needs(known)),
         choices=tuple(_choices(known, among)),
         assumptions=tuple(Assumption(a.name, a.slack, a.breaks) for a in audit(known)),
-        notes=(*begun_with(session.prior), ahead_of(session, times), *limits(known, plan, among)),
+        notes=(
+            *begun_with(session.prior),
+            ahead_of(session, times),
+            *limits(known, plan, among, session.moment.surface),
+        ),
         profiles=tuple(
             Profiled(
                 profile_line(known, record),

@@ -9,6 +9,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.node_type import Free
 from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan
+from raycosttune.core.prediction import Prediction
 from raycosttune.core.session import Session
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.convert import ParamSpace, missing_space
@@ -93,6 +94,10 @@ class Teller:
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric at once, fastest first."""
         return self._seen("pareto").session.pareto()
+
+    def metric_at(self, batch_size: int, epochs: float) -> Prediction | None:
+        """Predicts the best value that a run reports within some epochs; see Moment.metric_at."""
+        return self._seen("metric_at").session.metric_at(batch_size, epochs)
 
     @classmethod
     def of(cls, tuner: ray.tune.Tuner) -> Self:

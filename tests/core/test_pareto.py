@@ -5,12 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.abilities import Abilities
+from raycosttune.core.constraint import RunBudget
 from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
+from raycosttune.core.moment import Moment
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.pareto import Tradeoff, _Front, pareto
+from raycosttune.core.proposer import NoHyperparameters
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, Simulation, amdahl, goal, spaces_and_jobs
 
@@ -99,6 +103,37 @@ def test_repeats_count_as_the_worse_one() -> None:
     again = replace(curve(cell, [0.2]), trial_id="again")
     (offer,) = pareto(Knowledge([curve(cell, [0.5]), again], SPACE, goal(), WorkerHours()))
     assert offer.value == pytest.approx(0.2)
+
+
+def ahead(goal: Goal, *runs: TrialRecord) -> list[Tradeoff]:
+    known = Knowledge(list(runs), SPACE, goal, WorkerHours())
+    surface = Moment(known, NoHyperparameters(), Abilities()).surface
+    return [offer for offer in pareto(known, None, surface) if not offer.is_measured]
+
+
+def test_before_the_target_the_levels_that_no_run_has_come_to_are_predicted() -> None:
+    run = curve(SPACE.cells[0], [0.2, 0.4, 0.5, 0.55])
+    offers = ahead(goal(), run)
+    assert {round(offer.value, 2) for offer in offers} <= {0.64, 0.73, 0.82, 0.91, 1.0}
+    assert {offer.value for offer in offers} >= {1.0}
+    assert all(offer.epochs == round(offer.epochs) for offer in offers)
+    cheapest = min((o for o in offers if o.value == 1.0), key=lambda offer: offer.cost)
+    assert all(offer.cost <= cheapest.cost for offer in offers if offer.seconds > cheapest.seconds)
+    after = ahead(goal(), run, curve(SPACE.cells[0], [0.5, 1.0], recipe=0.2))
+    assert {offer.value for offer in after} == {1.0}
+
+
+def test_what_is_predicted_keeps_to_the_limits_of_a_run() -> None:
+    run = curve(SPACE.cells[0], [0.2, 0.4, 0.5, 0.55])
+    most = max(offer.epochs for offer in ahead(goal(), run))
+    few = ahead(goal(max_epochs=8), run)
+    assert few
+    assert max(offer.epochs for offer in few) <= 8 < most
+    paid = max(offer.cost for offer in ahead(goal(), run))
+    budget = RunBudget(cost=WorkerHours(), at_most=paid / 2)
+    cheap = ahead(replace(goal(), constraints=(budget,)), run)
+    assert cheap
+    assert max(offer.cost for offer in cheap) <= paid / 2
 
 
 def test_a_rate_follows_the_batch_and_nothing_known_is_nothing_offered() -> None:

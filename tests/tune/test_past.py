@@ -72,6 +72,9 @@ def test_a_restored_run_is_known_before_it_goes_on(tmp_path: Path) -> None:
     assert plan == left.plan()
     assert plan.config["seed"] == SPACE["seed"]
     assert search.explain() == left.explain()
+    told = search.metric_at(plan.allocation.batch_size, 1)
+    assert told is not None
+    assert told == left.metric_at(plan.allocation.batch_size, 1)
     assert search.estimate().spent == left.estimate().spent > 0
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     search.restore(str(tmp_path / "searcher-state-1.pkl"))
