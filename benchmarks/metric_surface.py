@@ -9,8 +9,8 @@ is asked what a run comes to at every batch that has not reached the target: at 
 at first, from the next evaluation to the last one that fits into the deadline on the fastest
 workers; without a deadline up to half as many again as the run needs. Truth is the best value that
 this run, or the one that would be made there, reports by then, its own evaluation noise included;
-a run ends at the target. Epochs that the curve does not have are not asked for. `--deadline 0.6`
-shortens every deadline to that, so that few can be met.
+a run ends at the target. Epochs that the curve does not have are not asked for. `--deadline 0.3`
+shortens every deadline to that: that of twice the fastest time then is one that nothing can meet.
 
 Beside the intervals, that of a plain isotonic surface: the worst and the best value that curves so
 far allow by the order of batches and epochs alone, widened by the same noise. Where an interval
