@@ -238,6 +238,12 @@ class AccuracySurrogate:
         return [(runs, counts[longest]) for longest, runs in vain.items()]
 
     @cached_property
+    def lasting(self) -> float:
+        """Part of what a new recipe's first run is ahead that later ones keep; the rest is luck."""
+        luck = np.minimum(NOISE_SD / self._recipe_sd, 1.0)
+        return float(self._posterior @ np.sqrt(1 - luck**2))
+
+    @cached_property
     def _recipe_sd(self) -> Floats:
         """Deviation of g among recipes: a prior, and what those that reached the target show."""
         strength = 1.0

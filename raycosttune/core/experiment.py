@@ -221,6 +221,7 @@ def _paying(
         # Among n exchangeable recipes and a new one, the new one is best with chance 1/(n+1).
         chances = np.maximum((saved > 0).mean(axis=1), 1 / POINTS)
         savings = savings * np.minimum(1.0, 1 / (len(known.recipes) + 1) / chances)
+        savings = savings * known.accuracy.lasting
     prices, middle = np.minimum(costs, best).mean(axis=1), np.median(seconds, axis=1)
     what = "tries another recipe" if recipe is None else "tries the best recipe here"
     terms = known.cost.unit, known.remaining_runs

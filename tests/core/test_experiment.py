@@ -191,6 +191,24 @@ def test_each_recipe_that_lost_makes_another_less_promising() -> None:
     assert savings[0] > savings[1] > savings[2]
 
 
+@pytest.mark.parametrize(("apart", "pays"), [(0, False), (2, True)])
+def test_what_only_luck_sets_apart_makes_no_new_recipe_pay(apart: int, *, pays: bool) -> None:
+    records = [reached(k, 40 - apart * k) for k in range(12)]
+    known, incumbent = know(*records, goal=replace(GOAL, planned_runs=10**9))
+    ranked = worthwhile_experiments(known, incumbent, recipes=True)
+    assert (None in {experiment.recipe for experiment in ranked}) is pays
+
+
+def reached(k: int, epochs: int) -> TrialRecord:
+    """Returns a run with a recipe of its own that reached the target after so many epochs."""
+    short = GOAL.target - 0.1
+    reports = [
+        Report(float(e), short if e < epochs else GOAL.target, 10.0) for e in range(1, epochs + 1)
+    ]
+    end = Ended(EndCause.REACHED)
+    return TrialRecord(f"t{k}", SPACE.cells[0], {"lr": float(k)}, k, reports, end)
+
+
 @given(price=st.floats(0, 1e6), saving=st.floats(0, 1e6))
 def test_a_value_is_the_saving_beyond_the_price(price: float, saving: float) -> None:
     assert Experiment(SPACE.cells[0], None, price, saving, 1.0, "").value == saving - price
