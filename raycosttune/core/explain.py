@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from raycosttune.core.audit import against
+from raycosttune.core.class_pace import class_paces
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
@@ -40,9 +41,10 @@ def explain(
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
-        plan, and as far as each is known: the verdict that no cell can meet the deadline,
-        whether the deadline binds, what it and the last of the accuracy cost, the runner-up
-        plans, what speaks against the assumptions of the bounds, and the frontier.
+        plan, and as far as each is known: how epoch times differ among recipes, the verdict
+        that no cell can meet the deadline, whether the deadline binds, what it and the last of
+        the accuracy cost, the runner-up plans, what speaks against the assumptions of the
+        bounds, and the frontier.
     """
     lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
@@ -53,6 +55,7 @@ def explain(
     if likely is not None and isinstance(plan, Plan):
         most = f"no untried configuration saves more than {math.ceil(likely * 100)}%"
         lines.append(f"likely, not certain: {most}, each but for a chance of about 2%")
+    lines += class_paces(known)
     lines += limits(known, plan, among)
     lines += against(known)
     lines += _frontier(known, among)

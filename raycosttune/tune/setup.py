@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ray.tune.search.sample import Categorical
 
 from raycosttune.core.abilities import Abilities
+from raycosttune.core.choice import profile_recipe
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
@@ -28,7 +29,7 @@ from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.fitted import Kind, fitted
 from raycosttune.tune.plan import config_of
 from raycosttune.tune.points import check_cells, read_points
-from raycosttune.tune.profile import profile_config, profile_recipe
+from raycosttune.tune.profile import profile_config
 from raycosttune.tune.resources import ByType
 from raycosttune.tune.sweep import Sweep
 
@@ -98,8 +99,10 @@ class Setup:
         if isinstance(answer, Run):
             return config_of(sweep, answer, has_constants=has_constants)
         session, params = sweep.session, sweep.params
-        proposer = self._proposer(read_distributions(params.domains))
-        recipe = profile_recipe(session.known, answer, proposer)
+        recipe = answer.recipe
+        if recipe is None:
+            proposer = self._proposer(read_distributions(params.domains))
+            recipe = profile_recipe(session.known, answer, proposer)
         searched = profile_config(params, session.space, answer, recipe, self.learning_rate)
         return merged(params.constants, searched) if has_constants else searched
 
