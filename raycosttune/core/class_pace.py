@@ -32,6 +32,6 @@ def class_paces(known: Knowledge) -> Iterator[str]:
         mid, sd = float(own.log_mean[k] - base.log_mean[k]), float(sds[k])
         low, ratio, high = (math.exp(mid + z * sd) for z in (-Z90, 0, Z90))
         yield (
-            f"{listed(json.loads(name))}: an epoch takes {ratio:.2g} times as long as with "
-            f"{listed(json.loads(first))} ({low:.2g} to {high:.2g})"
+            f"{listed(json.loads(name))}: an epoch takes {ratio:.3g} times as long as with "
+            f"{listed(json.loads(first))} ({low:.3g} to {high:.3g})"
         )

@@ -23,6 +23,7 @@ from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
+from raycosttune.tune.affects import check_affects_time
 from raycosttune.tune.capacity import cluster_nodes, wait_for_workers
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
@@ -51,6 +52,7 @@ class Setup:
     divisible: bool = True
     min_local_batch: int = 1
     max_local_batch: int | None = None
+    affects_time: Sequence[str] = ()
     learning_rate: LearningRate | None = None
     sampler: SamplerFactory | None = None
     max_concurrent: int | None = None
@@ -68,13 +70,15 @@ class Setup:
 
         Raises:
             InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
-                domain of numbers, or a point lies outside the space or is no legal cell.
+                domain of numbers, what affects time has no few values, or a point lies outside
+                the space or is no legal cell.
             InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
         distributions = read_distributions(params.domains)
         if self.learning_rate is not None:
             _check_rate(self.learning_rate.key, params)
+        check_affects_time(self.affects_time, params, distributions, self.learning_rate)
         space, wishes = self._space(params), read_points(self.points, params, distributions)
         check_cells(wishes, space)
         return Session(
@@ -115,6 +119,7 @@ class Setup:
             divisible=self.divisible,
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
+            affects_time=tuple(self.affects_time),
         )
         kinds = tuple(Kind(name, self.needs_of(name)) for name in params.types)
         if kinds:
