@@ -73,7 +73,7 @@ class TimeSurrogate:
 
         Each as its place, that of the other cell, and by how much, in log.
         """
-        if self.is_empty:
+        if not self._samples:
             return []
         (low, high), at = self._intervals, self._measured.places
         reach = low[:, None] + self._shape.least[np.ix_(at, at)]

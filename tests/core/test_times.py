@@ -11,22 +11,26 @@ from hypothesis import strategies as st
 
 from raycosttune.core.audit import against
 from raycosttune.core.certificate import certify
+from raycosttune.core.choice import profile_recipe
 from raycosttune.core.class_pace import scores
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
 from raycosttune.core.plan import Plan, make_plan
+from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.proposer import recipe_key
+from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.core.times import UNSEEN_SD, Times
 from raycosttune.errors import InvalidSpaceError
 from tests.core.drive import Simulation, amdahl, goal
 from tests.core.paced import BF16, FP32, PacedJob, declared, paced, paced_jobs
-from tests.core.told import shown
+from tests.core.told import asked, session, shown
 
 SPACE = declared(Space((1, 2, 4), (64, 128, 256)))
 JOB = paced(amdahl(SPACE), bf16=0.6)
+CELL = SPACE.cells[0]
 METRICS = st.sampled_from((NodeHours(), WorkerHours()))
 
 
@@ -118,12 +122,14 @@ def test_a_class_that_was_not_timed_is_uncertain_and_bounded_by_nothing() -> Non
     assert np.allclose(other.log_mean, timed.log_mean)
     assert known.least_seconds(SPACE.cells[0], 5.0) == known.startup.predict(SPACE.cells[0]).low
     assert not other.is_known.any()
+    assert other.broken == []
     assert known.times.is_known.sum() == 1
 
 
 def test_before_anything_is_timed_only_ratios_mean_anything() -> None:
     times = Times(SPACE, {}, (0.0,))
     assert times.unknown.is_empty
+    assert times.unknown.broken == []
     assert times.of(SPACE.time_class(BF16)).is_empty
     assert times.slack == pytest.approx(0.1)
     assert know([]).classes == ("",)
@@ -183,11 +189,63 @@ def test_a_profile_counts_for_the_class_of_its_recipe() -> None:
 
 
 class Precisions:
-    """Proposes both precisions in turn."""
+    """Proposes both precisions in turn, until it fails."""
+
+    is_broken = False
 
     def propose(self, index: int, records: object) -> Recipe:
         del records
+        if self.is_broken:
+            message = "no more"
+            raise InvalidSpaceError(message)
         return dict((FP32, BF16)[index % 2])
+
+
+def test_a_profile_times_the_best_recipe_and_before_that_the_next_one() -> None:
+    sweep, proposer = session(SPACE, proposer=Precisions()), Precisions()
+    profile = asked(sweep, "p")
+    assert profile.recipe == proposer.propose(0, ())
+    assert json.loads(json.dumps(sweep.state()))["profiles"][0]["recipe"] == profile.recipe
+    again = session(SPACE)
+    again.load_state(sweep.state())
+    assert again.profiles == sweep.profiles
+    reached, vain = JOB.run(goal(), SPACE.cells[0], BF16, "t"), JOB.run(goal(), CELL, FP32, "u", 1)
+    assert profile_recipe(know([reached]), profile, proposer) == BF16
+    assert profile_recipe(know([]), profile, None) == {}
+    tried = [JOB.run(goal(), CELL, {**FP32, "k": k}, f"t{k}", 1) for k in range(9)]
+    proposer.is_broken = True
+    assert profile_recipe(know([*tried, vain]), profile, proposer) == FP32
+    with pytest.raises(InvalidSpaceError, match="no more"):
+        profile_recipe(know([]), profile, proposer)
+
+
+def test_where_all_proposals_were_tried_a_profile_times_the_first() -> None:
+    records = [JOB.run(goal(), CELL, recipe, f"{k}", 1) for k, recipe in enumerate((FP32, BF16))]
+    known = know(records, deadline_seconds=1.0)
+    assert profile_recipe(known, Profile((CELL,)), Precisions()) == FP32
+
+
+def test_a_prior_on_other_data_counts_for_the_class_of_each_recipe() -> None:
+    run, cells = JOB.run(goal(), CELL, FP32, "t"), SPACE.cells[1:3]
+    profiles = []
+    for name, recipe in (("p", BF16), ("q", None)):
+        record = ProfileRecord(name, Profile(cells, recipe=recipe))
+        record.show(shown(JOB, record.profile))
+        profiles.append(record)
+    prior = Prior((run,), tuple(profiles), samples=2.0)
+    sweep = Session(SPACE, goal(), cost=WorkerHours(), prior=prior, clock=float)
+    times = sweep.known.times
+    assert times.names == tuple(sorted(map(SPACE.time_class, (FP32, BF16))))
+    seconds = times.of(SPACE.time_class(BF16)).predict(cells[0]).mid
+    assert seconds == pytest.approx(2 * JOB.epoch_seconds[cells[0]], rel=0.05)
+
+
+def test_of_runs_of_a_class_those_beyond_the_deadline_met_it_nowhere() -> None:
+    run = JOB.run(goal(), CELL, BF16, "t")
+    for limit, count in ((run.run_seconds * 0.9, 0), (run.run_seconds * 1.1, 1)):
+        tally = know([run], deadline_seconds=limit).tally
+        assert len(tally.of_class(SPACE.time_class(BF16)).own) == count
+        assert not tally.of_class(SPACE.time_class(FP32)).best
 
 
 def test_a_sweep_ends_on_the_faster_class_and_goes_on_alike_after_a_restore() -> None:
