@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -70,7 +70,7 @@ class AccuracySurrogate:
         self._runs = runs
         self.slack = max(DEFAULT_SLACK, violation)
         self._bounded: dict[str, tuple[Floats, Floats]] = {}
-        self._floors: dict[str, Floats] = {}
+        self._floors: dict[tuple[str, frozenset[str] | None], Floats] = {}
         self._drawn: dict[str | None, list[Samples]] = {}
         self._noise_scales = noise_scales(min(batches), max(batches))
 
@@ -95,26 +95,33 @@ class AccuracySurrogate:
             return self._runs[recipe].bounds(self._batches, self.slack)
         return np.zeros(len(self._batches)), np.full(len(self._batches), np.inf)
 
-    def floor(self, batch_size: int, reference: str) -> float:
+    def floor(self, batch_size: int, reference: str, among: frozenset[str] | None = None) -> float:
         """Bounds from below the epochs that any recipe tried so far needs at a batch.
 
         Beside its own runs a recipe is held, by additivity, against `reference` where both
         ran at one batch: what loses to the reference there loses by as much elsewhere.
-        """
-        if reference not in self._floors:
-            self._floors[reference] = self._floor(reference)
-        return float(self._floors[reference][self._at[batch_size]])
 
-    def _floor(self, reference: str) -> Floats:
-        floor = least = self._bound(reference)[0]
-        for recipe in self._lowest:
+        Args:
+            batch_size: The batch.
+            reference: Key of the recipe that the others are held against.
+            among: Keys of the recipes that count, some of which reported; by default all.
+        """
+        key = reference, among
+        if key not in self._floors:
+            self._floors[key] = self._floor(reference, among)
+        return float(self._floors[key][self._at[batch_size]])
+
+    def _floor(self, reference: str, among: frozenset[str] | None) -> Floats:
+        least = self._bound(reference)[0]
+        is_own = among is None or reference in among
+        floor = least if is_own else np.full_like(least, np.inf)
+        for recipe in self._lowest(self._runs.keys() if among is None else among):
             own = self._bound(recipe)[0]
             floor = np.minimum(floor, np.maximum(own, least * self._ratio(recipe, reference)))
         return floor
 
-    @cached_property
-    def _lowest(self) -> list[str]:
-        """The recipes that settle the floor.
+    def _lowest(self, among: Collection[str]) -> list[str]:
+        """Returns the recipes among some that settle the floor.
 
         Of those that ran at one batch alone, and without contradiction, the one with the
         fewest epochs in vain has the lowest bounds everywhere, against a reference too.
@@ -122,6 +129,8 @@ class AccuracySurrogate:
         settling: list[str] = []
         fewest: dict[int, tuple[float, str]] = {}
         for recipe, runs in self._runs.items():
+            if recipe not in among:
+                continue
             seen = next(iter(runs.seen.values()))
             is_plain = seen.low > 0 and math.log(seen.low) == seen.log_low <= seen.log_high
             if len(runs.seen) > 1 or not is_plain:

@@ -1,5 +1,6 @@
 """The assumptions that the bounds rest on, held against what was measured."""
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator
@@ -46,7 +47,7 @@ def audit(known: Knowledge) -> tuple[Audit, ...]:
     """
     slack = math.expm1(known.accuracy.slack)
     return (
-        Audit(TIME, math.expm1(known.time.slack), _of_times(known)),
+        Audit(TIME, math.expm1(known.times.slack), _of_times(known)),
         Audit(EPOCHS, slack, (*_falling(known), *_of_epochs(known))),
         Audit(WORKERS, slack, _of_workers(known)),
         Audit(RECIPES, slack, _of_recipes(known)),
@@ -64,17 +65,19 @@ def against(known: Knowledge) -> list[str]:
 
 
 def _of_times(known: Knowledge) -> tuple[str, ...]:
-    cells = known.space.cells
-    broken = [found for found in known.time.broken if found[2] > TIME_SLACK]
-    broken.sort(key=lambda found: -found[2])
-    return tuple(_faster(known, cells[v], cells[u], apart) for v, u, apart in broken)
+    cells, names = known.space.cells, known.times.names
+    found = [(name, broken) for name in names for broken in known.times.of(name).broken]
+    broken = sorted((one for one in found if one[1][2] > TIME_SLACK), key=lambda one: -one[1][2])
+    return tuple(_faster(known, name, cells[v], cells[u], apart) for name, (v, u, apart) in broken)
 
 
-def _faster(known: Knowledge, cell: Allocation, other: Allocation, apart: float) -> str:
-    seconds = (known.time.predict(one).mid for one in (cell, other))
+def _faster(known: Knowledge, name: str, cell: Allocation, other: Allocation, apart: float) -> str:
+    time = known.times.of(name)
+    seconds = (time.predict(one).mid for one in (cell, other))
     took, others = told_apart(*seconds)
+    where = cell.named(json.loads(name) if name else {})
     return (
-        f"{_named(cell)} took {took} s an epoch, beside {others} s of {_named(other)}: "
+        f"{where} took {took} s an epoch, beside {others} s of {_named(other)}: "
         f"{math.expm1(apart):.0%} faster than the assumption allows"
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cost import may_fall
+from raycosttune.core.demonstrations import Demonstrations
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 
@@ -59,7 +60,7 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     """Bounds the saving of every cell that was not measured through."""
     least = least_costs(known, incumbent)
     gap = 0.0 if len(least) == 0 else 1 - float(least.min()) / incumbent.cost.mid
-    slacks = math.expm1(known.time.slack), math.expm1(known.accuracy.slack)
+    slacks = math.expm1(known.times.slack), math.expm1(known.accuracy.slack)
     return Certificate(
         gap,
         len(least),
@@ -71,21 +72,41 @@ def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
 
 def untried(known: Knowledge, incumbent: Incumbent) -> Ints:
     """Places of the cells that were not measured through."""
-    return known.places[~known.plans.is_measured(incumbent.recipe)[known.places]]
+    return _untried(known, incumbent.recipe)
+
+
+def _untried(known: Knowledge, recipe: str) -> Ints:
+    return known.places[~known.plans.is_measured(recipe)[known.places]]
 
 
 def least_costs(known: Knowledge, incumbent: Incumbent) -> Floats:
     """Bounds from below what those cells cost that may be cheaper and were not measured through.
 
+    Where recipes differ in their epoch times, a cell counts once for each class of them, with
+    the epochs of its own recipes and the times measured with these.
+
     Returns:
         Shape (cells that may be cheaper,).
     """
-    places = untried(known, incumbent)
+    found = [_least_costs(known, incumbent, name) for name in known.classes]
+    return np.concatenate(found)
+
+
+def _least_costs(known: Knowledge, incumbent: Incumbent, name: str) -> Floats:
+    """Bounds these costs with the recipes of one class."""
+    among = None
+    best: Incumbent | None = incumbent
+    if isinstance(known.plans, Demonstrations):
+        among = frozenset(key for key in known.tally.epochs if known.class_of(key) == name)
+        best = incumbent if incumbent.recipe in among else known.plans.of_class(name).best()
+    places = known.places if best is None else _untried(known, best.recipe)
     batches = known.grid.batches[places]
     floors = {
-        batch: known.accuracy.floor(batch, incumbent.recipe) for batch in set(batches.tolist())
+        batch: known.accuracy.floor(batch, incumbent.recipe, among)
+        for batch in set(batches.tolist())
     }
-    seconds = known.least_seconds_of(places, known.grid.spread(batches, floors))
+    epochs = known.grid.spread(batches, floors)
+    seconds = known.least_seconds_of(places, epochs, known.times.of(name))
     in_time = known.keeps(places, seconds)
     costs = known.least_costs_of(places[in_time], seconds[in_time])
     return np.asarray(costs[costs < incumbent.cost.mid], dtype=np.float64)

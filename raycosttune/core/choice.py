@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raycosttune.core.certificate import certify
+from raycosttune.core.class_pace import scores
 from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.experiment import Experiment, first_experiments, worthwhile_experiments
 from raycosttune.core.figure import of_type
@@ -12,8 +13,10 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.observation import Recipe
 from raycosttune.core.planner import Planner
+from raycosttune.core.profile import Profile
 from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored, recipe_key
 from raycosttune.core.space import Allocation
+from raycosttune.errors import RayCostTuneError
 
 PROPOSALS = 8
 
@@ -114,8 +117,8 @@ def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) 
     """Returns the recipe of an experiment, or None where every proposal was tried before."""
     if experiment.recipe in known.recipes:
         return known.recipes[experiment.recipe]
-    keys, scores = known.accuracy.recipes, known.accuracy.scores()
-    scored = [Scored(known.recipes[key], score) for key, score in zip(keys, scores, strict=True)]
+    each = zip(known.accuracy.recipes, scores(known), strict=True)
+    scored = [Scored(known.recipes[key], score) for key, score in each]
     if experiment.fixed is not None:
         return proposer.propose(len(known.records), scored) | experiment.fixed
     for index in range(len(known.records), len(known.records) + PROPOSALS):
@@ -124,6 +127,24 @@ def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) 
         if history is None or _is_open(known, experiment, history):
             return recipe
     return None
+
+
+def profile_recipe(known: Knowledge, profile: Profile, proposer: Proposer | None) -> Recipe:
+    """Returns the recipe to time steps with: the best one, before that the next one to be run.
+
+    Raises:
+        RayCostTuneError: If the proposer fails before the first run.
+    """
+    proposer = proposer or NoHyperparameters()
+    run = Experiment(profile.held, None, 0.0, 0.0, 0.0, "")
+    try:
+        if known.incumbent is not None:
+            return known.incumbent.record.recipe
+        return choose_recipe(known, run, proposer) or proposer.propose(0, ())
+    except RayCostTuneError:
+        if not known.records:
+            raise
+        return known.records[-1].recipe
 
 
 def _is_open(known: Knowledge, experiment: Experiment, history: History) -> bool:

@@ -100,7 +100,7 @@ def first_experiments(known: Knowledge, *, recipes: bool) -> list[Experiment]:
     places = known.places[~known.tally.tried(recipe)[known.places]]
     batches = set(known.grid.batches[places].tolist())
     lasting = {batch: _chance_to_last(known, batch, recipe) for batch in batches}
-    least = known.least_seconds_of(places, FIRST_EPOCH)
+    least = known.least_seconds_of(places, FIRST_EPOCH, known.time_of(recipe))
     learning = set() if recipes else {t.record.allocation.batch_size for t in known.live}
     ranked: list[tuple[tuple[bool, bool], float, Experiment]] = []
     drawn = zip(places.tolist(), *outcomes(known, places, recipe), least, strict=True)
@@ -241,7 +241,8 @@ def _beside(known: Knowledge, best: float) -> Floats | float:
     """
     for trial in under_way(known):
         own = known.grid.index[present(trial.record, known.space)]
-        shown = known.time.is_known & (known.grid.batches == known.grid.batches[own])
+        is_timed = known.time_of(trial.recipe).is_known
+        shown = is_timed & (known.grid.batches == known.grid.batches[own])
         shown[own] = True
         places = known.places[shown[known.places]]
         seconds, costs = outcomes(known, places, trial.recipe)

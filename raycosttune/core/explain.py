@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from raycosttune.core.audit import against
+from raycosttune.core.class_pace import class_paces
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
@@ -44,10 +45,10 @@ def explain(
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
-        plan, and as far as each is known: the verdict that no cell can meet the deadline, how
-        near to the target runs come by it, whether it binds, what it and the last of the accuracy
-        cost, the runner-up plans, what speaks against the assumptions of the bounds, and the
-        frontier.
+        plan, and as far as each is known: how epoch times differ among recipes, the verdict that
+        no cell can meet the deadline, how near to the target runs come by it, whether it binds,
+        what it and the last of the accuracy cost, the runner-up plans, what speaks against the
+        assumptions of the bounds, and the frontier.
     """
     lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
@@ -58,6 +59,7 @@ def explain(
     if likely is not None and isinstance(plan, Plan):
         most = f"no untried configuration saves more than {math.ceil(likely * 100)}%"
         lines.append(f"likely, not certain: {most}, each but for a chance of about 2%")
+    lines += class_paces(known)
     lines += limits(known, plan, among, surface)
     lines += against(known)
     lines += _frontier(known, among)

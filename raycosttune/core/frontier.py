@@ -64,13 +64,13 @@ def _measured(known: Knowledge, run: Incumbent, deadline: float) -> Point:
 
 def _predicted(known: Knowledge, recipe: str, measured: Sequence[Point]) -> Iterator[Point]:
     done = {point.allocation for point in measured if point.recipe == recipe}
-    batches = {cell.batch_size for cell in known.cells}
+    batches, time = {cell.batch_size for cell in known.cells}, known.time_of(recipe)
     epochs = {batch: known.accuracy.samples(recipe, batch).mean for batch in batches}
     for cell in known.cells:
         if cell not in done:
-            epoch = known.time.predict(cell).mid
+            epoch = time.predict(cell).mid
             seconds = known.startup.predict(cell).mid + epoch * epochs[cell.batch_size]
-            cost, deadline = known.cost_of(cell, seconds), cautious(known.time, cell, seconds)
+            cost, deadline = known.cost_of(cell, seconds), cautious(time, cell, seconds)
             yield Point(cell, recipe, deadline, seconds, cost, is_measured=False)
 
 
@@ -118,11 +118,11 @@ def infeasible(known: Knowledge) -> str:
     least: dict[Allocation, float] = {}
     for cell in known.cells:
         batch = cell.batch_size
-        epochs = min(
-            max(known.accuracy.bounds(recipe, batch)[0], visible.get((batch, recipe), 0.0))
+        epochs = {
+            recipe: max(known.accuracy.bounds(recipe, batch)[0], visible.get((batch, recipe), 0.0))
             for recipe in recipes
-        )
-        least[cell] = known.least_seconds(cell, epochs)
+        }
+        least[cell] = min(known.least_seconds(cell, epochs[key], key) for key in recipes)
         if least[cell] <= limit:
             return ""
     cell = min(least, key=lambda cell: least[cell])
@@ -147,8 +147,10 @@ def _verdict(known: Knowledge, cell: Allocation, least: float, most: float) -> s
 
 def _most_seconds(known: Knowledge, cell: Allocation, recipes: set[str]) -> float:
     """Bounds the time to the target in a cell, with the best of the recipes, from above."""
-    epochs = min(known.accuracy.bounds(recipe, cell.batch_size)[1] for recipe in recipes)
-    return known.startup.predict(cell).high + known.time.bounds(cell)[1] * epochs
+    return known.startup.predict(cell).high + min(
+        known.time_of(recipe).bounds(cell)[1] * known.accuracy.bounds(recipe, cell.batch_size)[1]
+        for recipe in recipes
+    )
 
 
 def _visible_epochs(known: Knowledge) -> dict[tuple[int, str], float]:

@@ -21,7 +21,7 @@ def best_in_time(known: Knowledge, surface: MetricSurface) -> Iterator[str]:
     limit, sign, places = known.limit, known.goal.sign, known.places
     if math.isinf(limit):
         return
-    pace = np.exp(known.time.log_mean[places])
+    pace = np.exp(surface.time.log_mean[places])
     starts = known.startup.of_cells(known.space)[1][places]
     most = np.minimum((limit - starts) / pace, known.goal.max_epochs or math.inf)
     epochs = np.floor(most / known.period + 1e-6) * known.period

@@ -93,6 +93,10 @@ class Demonstrated:
         Where none is expected to, it is the fastest of those of which a run on changing workers
         did.
         """
+        return self.in_time() or self.fastest()
+
+    def in_time(self) -> Incumbent | None:
+        """Returns the cheapest that is expected to meet the deadline, None where none is."""
         if len(self._timed) == 0:
             return None
         is_soon = keeps(self.goal, self._cells, self._seconds(self._fewest) * self._caution)
@@ -102,7 +106,7 @@ class Demonstrated:
             if hits is not None and (is_soon[k] or self._has_kept(hits, cell)):
                 found.append((k, hits))
         if not found:
-            return min(self._delivered, key=lambda known: known.seconds.mid, default=None)
+            return None
         at = np.array([k for k, _ in found])
         seconds = self._starts[at] + self._epoch[at] * [hits.mid for _, hits in found]
         costs = checked_costs(self.cost, [self._cells[k] for k in at], seconds)
@@ -114,6 +118,15 @@ class Demonstrated:
             ]
         k, hits = min(equal, key=lambda pair: (pair[1].first, pair[0]))
         return self._incumbent(self._cells[k], hits)
+
+    def fastest(self) -> Incumbent | None:
+        """Returns the fastest of those of which a run on changing workers met the deadline."""
+        return min(self._delivered, key=lambda known: known.seconds.mid, default=None)
+
+    def first(self, known: Incumbent) -> int:
+        """Returns the turn of the first run at the batch and recipe of one of these."""
+        what = known.recipe, known.allocation.batch_size
+        return next(h.first for h in self._reached if (h.recipe, h.batch_size) == what)
 
     def _does(self, hits: Hits, k: int, cost: float) -> bool:
         """Tells whether a recipe meets the deadline in a timed cell at no more than a cost."""

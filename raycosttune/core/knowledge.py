@@ -11,6 +11,7 @@ from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cells import Cells, cells_of
 from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
+from raycosttune.core.demonstrations import Demonstrations
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import Demonstrated, Incumbent
@@ -21,8 +22,8 @@ from raycosttune.core.space import Allocation, Space
 from raycosttune.core.startup import Startups, fitted_startup
 from raycosttune.core.step_model import Bools
 from raycosttune.core.tally import Tally
-from raycosttune.core.time_surrogate import TimeSurrogate, fitted_time
-from raycosttune.errors import InvalidCostError
+from raycosttune.core.time_surrogate import TimeSurrogate
+from raycosttune.core.times import Times, fitted_times, guessed_paces
 
 FAILURES_PER_CELL = 2
 HOUR = 3600.0
@@ -82,27 +83,30 @@ class Knowledge:
         return self.tally.live
 
     @cached_property
+    def times(self) -> Times:
+        """Epoch time by class of recipe and cell."""
+        paces = guessed_paces(self.space, self.cost)
+        return fitted_times(self.space, self.tally.epoch_seconds, paces)
+
+    @property
     def time(self) -> TimeSurrogate:
-        """Epoch time by cell."""
-        return fitted_time(self.space, self.tally.epoch_seconds, self._paces)
+        """Epoch time by cell, of a recipe not tried yet where some affect it."""
+        return self.times.unknown
+
+    def time_of(self, recipe: str | None) -> TimeSurrogate:
+        """Epoch time by cell with a recipe, None or another key for one not tried yet."""
+        if not self.space.affects_time or recipe not in self.recipes:
+            return self.times.unknown
+        return self.times.of(self.class_of(recipe))
+
+    def class_of(self, recipe: str) -> str:
+        """Returns the class of epoch times of a recipe that was tried."""
+        return self.space.time_class(self.recipes[recipe]) if self.space.affects_time else ""
 
     @cached_property
-    def _paces(self) -> tuple[float, ...]:
-        """Log seconds of each type of machine as its price says: what costs more is faster."""
-        if len(self.space.types) == 1:
-            return (0.0,)
-        cells, seconds = self.space.cells, np.full(len(self.space.cells), HOUR)
-        try:
-            costs = checked_costs(self.cost, cells, seconds)
-        except InvalidCostError:  # a plan says so; times must be known without prices
-            costs = np.ones(len(cells))
-        each = costs / self.grid.workers
-        least = [
-            each[self.grid.types == k].min(initial=np.inf) for k in range(len(self.space.types))
-        ]
-        known = [math.log(cost) for cost in least if 0 < cost < math.inf]
-        middle = sum(known) / len(known) if known else 0.0
-        return tuple(middle - math.log(c) if 0 < c < math.inf else 0.0 for c in least)
+    def classes(self) -> tuple[str, ...]:
+        """The classes of the recipes that reported, sorted; one where nothing is declared."""
+        return tuple(sorted({self.class_of(recipe) for recipe in self.tally.epochs})) or ("",)
 
     @cached_property
     def startup(self) -> Startups:
@@ -167,10 +171,19 @@ class Knowledge:
         return np.array([self.grid.index[cell] for cell in self.cells], dtype=np.int64)
 
     @cached_property
-    def plans(self) -> Demonstrated:
+    def plans(self) -> Demonstrated | Demonstrations:
         """The configurations with known epochs and known epoch time."""
-        where = self.space, self.places
-        return Demonstrated(self.tally, *where, self.time, self.startup, self.cost, self.goal)
+        if not self.space.affects_time:
+            return self._plans("")
+        return Demonstrations({name: self._plans(name) for name in self.classes}, self.class_of)
+
+    def _plans(self, name: str) -> Demonstrated:
+        where, tally, time = (
+            (self.space, self.places),
+            self.tally.of_class(name),
+            self.times.of(name),
+        )
+        return Demonstrated(tally, *where, time, self.startup, self.cost, self.goal)
 
     @cached_property
     def incumbent(self) -> Incumbent | None:
@@ -221,22 +234,23 @@ class Knowledge:
         """Returns the cost of holding a cell for so many seconds, checked."""
         return checked_cost(self.cost, cell, seconds)
 
-    def least_seconds(self, cell: Allocation, epochs: float) -> float:
-        """Bounds the time to so many epochs in a cell from below."""
-        return self.startup.predict(cell).low + self.time.least(cell) * epochs
+    def least_seconds(self, cell: Allocation, epochs: float, recipe: str | None = None) -> float:
+        """Bounds the time to so many epochs of a recipe in a cell from below."""
+        return self.startup.predict(cell).low + self.time_of(recipe).least(cell) * epochs
 
-    def least_seconds_of(self, places: Ints, epochs: Floats | float) -> Floats:
+    def least_seconds_of(self, places: Ints, epochs: Floats | float, time: TimeSurrogate) -> Floats:
         """Bounds the time to so many epochs in some cells from below.
 
         Args:
             places: Places of the cells in the space, shape (k,).
             epochs: Shape (k,), or the same for all.
+            time: Epoch times of the recipe or its class.
 
         Returns:
             Shape (k,).
         """
         starts, _ = self.startup.of_cells(self.space)
-        return starts[places] + np.exp(self.time.log_least[places]) * epochs
+        return starts[places] + np.exp(time.log_least[places]) * epochs
 
     def costs_of(self, places: Ints, seconds: Floats) -> Floats:
         """Returns the costs of holding some cells, checked.

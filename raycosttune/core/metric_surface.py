@@ -15,7 +15,7 @@ from raycosttune.core.observation import Recipe
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.tally import Tally
-from raycosttune.core.time_surrogate import Z90
+from raycosttune.core.time_surrogate import Z90, TimeSurrogate
 
 CHANCES = (0.05, 0.5, 0.95)
 SEEN, AHEAD = 10, 5  # levels that runs came to, and levels from there to the target
@@ -52,6 +52,11 @@ class MetricSurface:
         """The recipe that runs have, empty for one not tried."""
         key = self._outlook.recipe
         return {} if key is None else self._known.recipes.get(key, {})
+
+    @property
+    def time(self) -> TimeSurrogate:
+        """How long that recipe's epochs take."""
+        return self._outlook.time
 
     @property
     def batches(self) -> tuple[int, ...]:

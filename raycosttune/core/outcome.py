@@ -5,7 +5,7 @@ from scipy.special import ndtri
 
 from raycosttune.core.array import Floats, Ints
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.time_surrogate import Z90
+from raycosttune.core.time_surrogate import Z90, TimeSurrogate
 
 TIME_QUANTILES = ndtri(np.array([1, 3, 5]) / 6)
 POINTS = 24
@@ -24,7 +24,8 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
     Returns:
         Seconds and costs, each of shape (k, POINTS).
     """
-    batches, is_known = known.grid.batches[places], known.time.is_known[places]
+    time = known.time_of(recipe)
+    batches, is_known = known.grid.batches[places], time.is_known[places]
     seconds = np.empty((len(places), POINTS))
     for batch in dict.fromkeys(batches.tolist()):
         needed = known.accuracy.samples(recipe, batch)
@@ -32,7 +33,7 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
             rows = np.flatnonzero((batches == batch) & (is_known == is_timed))
             if len(rows) == 0:
                 continue
-            times = _times(known, places[rows], is_timed=is_timed)
+            times = _times(known, time, places[rows], is_timed=is_timed)
             values = (times[:, :, None] * needed.epochs).reshape(len(rows), -1)
             weights = np.tile(needed.weights, times.shape[1]) / times.shape[1]
             seconds[rows] = _quantiles(values, weights)
@@ -40,11 +41,11 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
     return seconds, known.costs_of(places, seconds)
 
 
-def _times(known: Knowledge, places: Ints, *, is_timed: bool) -> Floats:
+def _times(known: Knowledge, time: TimeSurrogate, places: Ints, *, is_timed: bool) -> Floats:
     """Samples the epoch times of cells, all timed or none, shape (cells, samples)."""
-    mean, sd = known.time.log_mean[places], known.time.log_sd[places]
+    mean, sd = time.log_mean[places], time.log_sd[places]
     mid = np.exp(mean)[:, None]
-    if known.time.is_empty:
+    if time.is_empty:
         mid = known.guessed_scale * mid
         return np.asarray(mid * np.exp(TIME_SD * TIME_QUANTILES), dtype=np.float64)
     if is_timed:

@@ -54,8 +54,9 @@ class Outlook:
         self.known, self.recipe = known, recipe
         self._can_resize = can_resize
         self.cells, places = known.cells, known.places
-        self.log_seconds = known.time.log_mean[places]
-        self.sd = known.time.log_sd[places]
+        self.time = known.time_of(recipe)
+        self.log_seconds = self.time.log_mean[places]
+        self.sd = self.time.log_sd[places]
         self.startups = known.startup.of_cells(known.space)[1][places]
         # What costs nothing at first is ranked by its time.
         self.rates = np.maximum(known.rates, LEAST_RATE)
@@ -260,7 +261,7 @@ class Outlook:
 
     def _sd(self, places: Ints, epochs: Floats) -> Floats:
         """Deviation of the log of the seconds of so many epochs, shape (epochs, places)."""
-        single = self.known.time.noise**2 * self.known.period / epochs[:, None]
+        single = self.time.noise**2 * self.known.period / epochs[:, None]
         return np.asarray(np.sqrt(self.sd[places] ** 2 + single), dtype=np.float64)
 
     def likeliest_in_time(self) -> tuple[int, float]:

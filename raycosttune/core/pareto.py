@@ -107,7 +107,7 @@ def _applied(offer: Tradeoff, rate: LearningRate | None) -> Tradeoff:
 def _at_target(known: Knowledge) -> Iterator[Tradeoff]:
     for point in points(known):
         cell, recipe = point.allocation, point.recipe
-        epoch, start = known.time.predict(cell).mid, known.startup.predict(cell).mid
+        epoch, start = known.time_of(recipe).predict(cell).mid, known.startup.predict(cell).mid
         yield Tradeoff(
             cell,
             known.recipes[recipe],
@@ -122,12 +122,13 @@ def _at_target(known: Knowledge) -> Iterator[Tradeoff]:
 
 def _before_target(known: Knowledge) -> Iterator[Tradeoff]:
     """Yields the evaluations that came nearer to the target than any before in their run."""
-    timed = [k for k in known.places.tolist() if known.time.is_known[k]]
     for batch, recipe, epoch, gap in _nearer(known):
-        cells = [k for k in timed if known.space.cells[k].batch_size == batch]
+        time = known.time_of(recipe)
+        at_batch = time.is_known & (known.grid.batches == batch)
+        cells = known.places[at_batch[known.places]].tolist()
         value = known.goal.target - known.goal.sign * gap
         starts = known.startup.of_cells(known.space)[1][cells]
-        seconds = starts + np.exp(known.time.log_mean[cells]) * epoch
+        seconds = starts + np.exp(time.log_mean[cells]) * epoch
         costs = known.costs_of(np.array(cells, dtype=np.int64), seconds)
         for k, second, cost in zip(cells, seconds.tolist(), costs.tolist(), strict=True):
             cell, unit = known.space.cells[k], known.cost.unit

@@ -86,6 +86,6 @@ def _first_within(gaps: Points, step: float) -> int:
 
 def _cost_to(known: Knowledge, incumbent: Incumbent, epoch: float) -> float:
     """Returns the cost of so many epochs in the cell of the plan."""
-    cell = incumbent.allocation
-    seconds = known.startup.predict(cell).mid + known.time.predict(cell).mid * epoch
+    cell, time = incumbent.allocation, known.time_of(incumbent.recipe)
+    seconds = known.startup.predict(cell).mid + time.predict(cell).mid * epoch
     return known.cost_of(cell, seconds)

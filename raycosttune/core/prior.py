@@ -76,21 +76,28 @@ class Prior:
 
     def _times(
         self, digests: Sequence[Digest], profiles: Sequence[ProfileRecord], space: Space
-    ) -> tuple[dict[Allocation, float], dict[tuple[str, int], float]]:
-        """Returns the seconds of an epoch of this job by cell, start-ups by type and workers."""
-        epochs: dict[Allocation, list[float]] = defaultdict(list)
+    ) -> tuple[dict[tuple[str, Allocation], float], dict[tuple[str, int], float]]:
+        """Returns seconds of an epoch by class and cell, start-ups by type and workers."""
+        epochs: dict[tuple[str, Allocation], list[float]] = defaultdict(list)
         starts: dict[tuple[str, int], list[float]] = defaultdict(list)
         for digest in digests:
             for workers, seconds in digest.epoch_seconds.items():
-                epochs[resized(space, digest.record.allocation, workers)] += seconds
+                name = space.time_class(digest.record.recipe)
+                epochs[name, resized(space, digest.record.allocation, workers)] += seconds
             for workers, seconds in digest.startup_seconds.items():
                 starts[digest.record.allocation.node_type, workers] += seconds
         for profile in profiles:
+            recipe = profile.profile.recipe
+            if recipe is None and space.affects_time:
+                continue  # nobody knows of which class
+            name = space.time_class(recipe or {})
             for cell, second in profile.epoch_seconds.items():
-                epochs[cell].append(second)
-        medians = {cell: statistics.median(seconds) for cell, seconds in epochs.items() if seconds}
+                epochs[name, cell].append(second)
+        medians = {
+            where: statistics.median(seconds) for where, seconds in epochs.items() if seconds
+        }
         return (
-            {cell: seconds * self.samples for cell, seconds in medians.items()},
+            {where: seconds * self.samples for where, seconds in medians.items()},
             {where: statistics.median(seconds) for where, seconds in starts.items() if seconds},
         )
 

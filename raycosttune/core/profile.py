@@ -1,10 +1,11 @@
 """A profile: one start of workers that times a few steps in many cells."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from raycosttune.core.observation import Ended, Observation
+from raycosttune.core.observation import Ended, Observation, Recipe
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import (
     checked,
@@ -12,6 +13,7 @@ from raycosttune.core.value import (
     optional,
     read_amount,
     read_count,
+    read_mapping,
     read_text,
 )
 
@@ -27,11 +29,13 @@ class Profile:
             with fewer workers are timed on a part of them while the rest stands idle.
         steps: Steps timed in each cell.
         why: One sentence for people.
+        recipe: The other hyperparameters of its steps, where some affect time; else None.
     """
 
     cells: tuple[Allocation, ...]
     steps: int = STEPS
     why: str = ""
+    recipe: Recipe | None = None
 
     @property
     def held(self) -> Allocation:
@@ -144,6 +148,7 @@ def profile_to_data(record: ProfileRecord) -> dict[str, Any]:
     shown = record.shown
     return {
         "trial_id": record.trial_id,
+        **timed_with(record.profile),
         "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,
@@ -160,6 +165,11 @@ def profile_to_data(record: ProfileRecord) -> dict[str, Any]:
     }
 
 
+def timed_with(profile: Profile) -> dict[str, Any]:
+    """Returns the recipe of a profile as JSON-able data, nothing where it has none."""
+    return {} if profile.recipe is None else {"recipe": deepcopy(profile.recipe)}
+
+
 def profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
     """Reads a profile back.
 
@@ -170,7 +180,12 @@ def profile_from_data(data: Mapping[str, Any]) -> ProfileRecord:
     cells = tuple(map(Allocation.read, data["cells"]))
     record = ProfileRecord(
         checked(data, "trial_id", read_text),
-        Profile(cells, checked(data, "steps", read_count), checked(data, "why", read_text)),
+        Profile(
+            cells,
+            checked(data, "steps", read_count),
+            checked(data, "why", read_text),
+            None if data.get("recipe") is None else dict(checked(data, "recipe", read_mapping)),
+        ),
         started=optional(data, "started", read_amount),
     )
     seconds = optional(data, "seconds", read_amount)

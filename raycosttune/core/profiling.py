@@ -111,7 +111,9 @@ def next_profile(
     if len(known.profiles) >= most or known.remaining_runs == 0 or samples is None:
         return None
     shut = known.unprofiled
-    is_timed = known.time.is_known[known.places]
+    # A recipe that was not tried may be of any class: what one of them timed counts as timed.
+    time = known.times if outlook.recipe is None else outlook.time
+    is_timed = time.is_known[known.places]
     is_open = np.array([cell not in shut for cell in outlook.cells])
     is_open &= outlook.sd > np.where(is_timed, LEAST_TIMED_SD, LEAST_SD)
     if known.incumbent is None:  # the epochs are far less certain than any timed cell
@@ -121,7 +123,7 @@ def next_profile(
     near = outlook.near
     # One more sample takes away the less, the more is known. A timed cell is timed again only
     # once the epochs are known, too, and for what others may still take from it.
-    noise = known.time.noise
+    noise = outlook.time.noise
     gone = 1 - noise / np.hypot(outlook.sd, noise)
     chance = np.where(is_timed, np.minimum(near.chance, 1 - near.chance), near.chance)
     risk = gone * (chance * np.minimum(outlook.sd, MOST_SD) + near.doubt)

@@ -91,8 +91,8 @@ class Surface(Protocol):
     def epochs(self, cell: Allocation, recipe: Recipe) -> float:
         """Returns the epochs to the target."""
 
-    def epoch_seconds(self, cell: Allocation) -> float:
-        """Returns the seconds of an epoch."""
+    def epoch_seconds(self, cell: Allocation, recipe: Recipe | None = None) -> float:
+        """Returns the seconds of an epoch, with a recipe not known where it is None."""
 
     def startup_seconds(self, cell: Allocation) -> float:
         """Returns the seconds before the first step."""
@@ -122,7 +122,7 @@ class PriorSurface:
             self._factors[key] = np.exp(self._rng.normal(0, RECIPE_SD)) if recipe else 1.0
         return float(self._base * (1 + cell.batch_size / self._noise_scale) * self._factors[key])
 
-    def epoch_seconds(self, cell: Allocation) -> float:
+    def epoch_seconds(self, cell: Allocation, recipe: Recipe | None = None) -> float:  # noqa: ARG002 - Protocol
         """See Surface.epoch_seconds."""
         return float(self._scale * (1 / cell.workers + self._step / cell.batch_size))
 
@@ -150,10 +150,11 @@ class LearnedSurface:
         place = int(np.searchsorted(np.cumsum(samples.weights[order]), quantile))
         return float(samples.epochs[order[min(place, len(order) - 1)]])
 
-    def epoch_seconds(self, cell: Allocation) -> float:
+    def epoch_seconds(self, cell: Allocation, recipe: Recipe | None = None) -> float:
         """See Surface.epoch_seconds."""
-        known = self._known.time.predict(cell)
-        if self._known.time.is_measured(cell):
+        time = self._known.time_of(None if recipe is None else recipe_key(recipe))
+        known = time.predict(cell)
+        if time.is_measured(cell):
             return known.mid
         sd = min(TIME_SD, np.log(known.high / known.low) / 4)
         return float(np.clip(known.mid * np.exp(sd * self._deviation), known.low, known.high))
@@ -198,7 +199,7 @@ def _time(sweep: Sweep, trial_id: str, profile: Profile, surface: Surface, clock
     """Tells a session what a profile shows."""
     largest = max(cell.batch_size for cell in sweep.space.cells)
     samples = sweep.known.samples_per_epoch or EPOCH_STEPS * largest
-    timed = {cell: surface.epoch_seconds(cell) for cell in profile.cells}
+    timed = {cell: surface.epoch_seconds(cell, profile.recipe) for cell in profile.cells}
     steps = sum(s * cell.batch_size / samples for cell, s in timed.items())
     startup = surface.startup_seconds(profile.held)
     seconds = startup + profile.steps * steps
@@ -215,7 +216,8 @@ def _train(sweep: Sweep, record: TrialRecord, surface: Surface, clock: Clock) ->
         needed = max(surface.epochs(cell, record.recipe), done)
         period = max((needed - done) / REPORTS, needed / MOST_REPORTS, 1e-3)
         for k in range(1, MOST_REPORTS):
-            epoch, seconds = done + k * period, period * surface.epoch_seconds(cell) + startup
+            epoch, each = done + k * period, surface.epoch_seconds(cell, record.recipe)
+            seconds = period * each + startup
             value = goal.target if epoch >= needed * (1 - 1e-9) else goal.target - goal.sign
             clock.seconds += seconds
             saved, workers = record.trial_id, cell.workers

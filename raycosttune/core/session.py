@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
 from raycosttune.core.book import Book
-from raycosttune.core.choice import Start, choose, crowd, nothing_left
+from raycosttune.core.choice import Start, choose, crowd, nothing_left, profile_recipe
 from raycosttune.core.cost import CostMetric, NodeHours
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.decision import (
@@ -141,6 +142,9 @@ class Session(Book):
         if self.live and (reason := crowd(self.known, self.max_concurrent)):
             return Wait(reason)
         if (profile := self._due_profile(free_workers)) is not None:
+            if self.space.affects_time:
+                recipe = profile_recipe(self.known, profile, self._proposer)
+                profile = replace(profile, recipe=recipe)
             self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=self.elapsed_seconds)
             self._forget()
             return profile

@@ -1,5 +1,6 @@
 """The legal worker counts and batch sizes of a sweep."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -83,6 +84,8 @@ class Space:
         excluded: Pairs of workers and batch, as the user reads it, that can't be chosen.
         node_types: Types of machines to choose from, each with its own size and number where
             it has them; none where machines are all alike. A run is on machines of one type.
+        affects_time: Names of the other hyperparameters that change how long an epoch takes, as
+            precision or width do; each combination of their values is a class of its own.
 
     Raises:
         InvalidSpaceError: If a value breaks its rule, a name comes twice, a batch fits no
@@ -99,6 +102,7 @@ class Space:
     max_workers: int | None = None
     excluded: tuple[tuple[int, int], ...] = ()
     node_types: tuple[NodeType, ...] = ()
+    affects_time: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Sorts the grids, checks every value, and that cells are left."""
@@ -117,6 +121,7 @@ class Space:
                 object.__setattr__(self, name, count_of(f"Space.{name}", value))
         object.__setattr__(self, "excluded", pairs_of("Space.excluded", self.excluded))
         object.__setattr__(self, "node_types", _types(self.node_types))
+        object.__setattr__(self, "affects_time", _names(self.affects_time))
         for batch in self.batches:
             if not any(self._fits(workers, batch) for workers in self.workers):
                 pairs = counted(len(self.excluded), "pair")
@@ -167,16 +172,26 @@ class Space:
         """Returns a type of machine by its name; of another one nothing is known."""
         return next((kind for kind in self.types if kind.name == name), NodeType(name))
 
+    def time_class(self, recipe: Mapping[str, object]) -> str:
+        """Returns the canonical text of what makes a recipe's epochs longer or shorter.
+
+        Recipes of one class have the same epoch times; "" where nothing is declared.
+        """
+        if not self.affects_time:
+            return ""
+        return json.dumps({name: recipe.get(name) for name in self.affects_time}, default=str)
+
     def allocation(self, workers: int, batch: int, node_type: str = "") -> Allocation:
         """Returns the cell of a worker count, a batch as the user reads it, and a type."""
         nodes = self.nodes(workers, node_type)
         return Allocation(workers, self._global_batch(workers, batch), nodes, node_type)
 
     def data(self) -> dict[str, Any]:
-        """Returns it as JSON-able data; types only where there are some."""
+        """Returns it as JSON-able data; types and names only where there are some."""
         whole = asdict(self)
-        if not self.node_types:
-            del whole["node_types"]
+        for name in ("node_types", "affects_time"):
+            if not whole[name]:
+                del whole[name]
         return whole
 
     def user_batch(self, allocation: Allocation) -> int:
@@ -221,6 +236,14 @@ def _types(values: Iterable[object]) -> tuple[NodeType, ...]:
         if any(kind.name == other.name for other in types[:k] if isinstance(other, NodeType)):
             _refuse("node_types", "have different names", kind.name)
     return tuple(kind for kind in types if isinstance(kind, NodeType))
+
+
+def _names(values: Iterable[object]) -> tuple[str, ...]:
+    names = tuple(values)
+    texts = tuple(name for name in names if isinstance(name, str) and name)
+    if texts != names or len(set(texts)) < len(texts):
+        _refuse("affects_time", "hold different names of hyperparameters", list(names))
+    return tuple(sorted(texts))
 
 
 def _refuse(name: str, rule: str, value: object) -> NoReturn:

@@ -92,8 +92,9 @@ def _guard(
 def _is_surely_in_time(known: Knowledge, record: TrialRecord) -> bool:
     """Tells whether a run meets the deadline by the bounds alone, without a fit."""
     cell, batch = _cell(known, record), record.allocation.batch_size
-    _, seconds = known.time.bounds(cell)
-    _, needed = known.accuracy.bounds(recipe_key(record.recipe), batch)
+    key = recipe_key(record.recipe)
+    _, seconds = known.time_of(key).bounds(cell)
+    _, needed = known.accuracy.bounds(key, batch)
     left = needed - record.run[-1].epoch
     return left > 0 and record.run_seconds + seconds * left <= known.limit
 
@@ -139,7 +140,8 @@ def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[Allocatio
 
 def _least_seconds(known: Knowledge, record: TrialRecord, goes: Going) -> float:
     """Bounds the time of the whole run to the target from below, on whatever workers it may."""
-    seconds = min(map(known.time.least, _ahead(known, record, goes)))
+    least = known.time_of(recipe_key(record.recipe)).least
+    seconds = min(map(least, _ahead(known, record, goes)))
     return record.run_seconds + seconds * _epochs_left(known, record)
 
 
@@ -160,7 +162,7 @@ def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
         return None
     if alike is not None and is_known:
         return Stop(StopCause.COST, _is_known(alike.in_time[cell][1]))
-    price = known.cost_of(cell, known.time.predict(cell).mid * left)
+    price = known.cost_of(cell, known.time_of(key).predict(cell).mid * left)
     saving = known.remaining_runs * (known.cost_to_beat(incumbent) - best)
     if saving > price:
         return None
@@ -194,7 +196,7 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     the lower ones, going on no more than by the upper one.
     """
     cell = _cell(known, record)
-    _, most = known.time.bounds(cell)
+    _, most = known.time_of(recipe_key(record.recipe)).bounds(cell)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
     rival = known.goal.rival_cost or math.inf
@@ -213,7 +215,8 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
     else:
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]
-    seconds = known.least_seconds_of(places, epochs)
+    time = known.time_of(recipe_key(record.recipe))
+    seconds = known.least_seconds_of(places, epochs, time)
     in_time = known.keeps(places, seconds)
     costs = known.least_costs_of(places[in_time], seconds[in_time])
     return float(costs.min(initial=math.inf))

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import TypeVar
 
@@ -15,7 +15,7 @@ from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
 from raycosttune.core.history import History
-from raycosttune.core.observation import EndCause
+from raycosttune.core.observation import EndCause, Recipe
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.readings import Readings
 from raycosttune.core.recipe_epochs import RecipeEpochs
@@ -37,8 +37,8 @@ class Tally:
         recipes: What the trials of each recipe say, by its key.
         epochs: Epochs to the target of those that reported.
         violation: The least log slack under which no recipe's runs contradict each other.
-        epoch_seconds: Seconds of single epochs by the place of their cell in the space; those of
-            other cells are left out.
+        epoch_seconds: Seconds of single epochs by the class of their recipe and the place of their
+            cell in the space; those of other cells are left out.
         startup_seconds: Seconds of start-ups by type of machine and worker count.
         live: The trials that may still report.
         best: Of the runs that reached the target, those of the recipe that needs the fewest
@@ -66,7 +66,7 @@ class Tally:
         self.recipes: dict[str, History] = {}
         self.epochs: dict[str, RecipeEpochs] = {}
         self.violation = 0.0
-        self.epoch_seconds: dict[int, Readings] = {}
+        self.epoch_seconds: dict[tuple[str, int], Readings] = {}
         self.startup_seconds: dict[tuple[str, int], Readings] = {}
         self.live: tuple[Digest, ...] = ()
         self.best: dict[int, Hits] = {}
@@ -128,7 +128,7 @@ class Tally:
         if profile.shown is None:
             return
         for cell, seconds in profile.epoch_seconds.items():
-            self._add_time(cell, (seconds,))
+            self._add_time(profile.profile.recipe, cell, (seconds,))
         if profile.epoch_seconds:
             startup = (profile.shown.startup_seconds,)
             held = profile.profile.held
@@ -136,11 +136,13 @@ class Tally:
         self.out_of_memory += profile.shown.out_of_memory
 
     def assume(
-        self, seconds: Mapping[Allocation, float], startups: Mapping[tuple[str, int], float]
+        self,
+        seconds: Mapping[tuple[str, Allocation], float],
+        startups: Mapping[tuple[str, int], float],
     ) -> None:
-        """Adds one epoch time for each of some cells, and one start-up by type and workers."""
-        for cell, epoch in seconds.items():
-            self._add_time(cell, (epoch,))
+        """Adds an epoch time for each of some classes and cells, a start-up by type and workers."""
+        for (name, cell), epoch in seconds.items():
+            self._add_class_time(name, cell, (epoch,))
         for where, startup in startups.items():
             _append(self.startup_seconds, where, (startup,))
 
@@ -150,6 +152,23 @@ class Tally:
         history = History(key, recipe, turn, self._noise_scales, reported=turn, expected=seen)
         self.recipes[key], self.epochs[key] = history, history.epochs
         self.violation = max(self.violation, history.epochs.violation)
+
+    def of_class(self, name: str) -> "Tally":
+        """Returns one that holds the recipes of a class alone; it is only read."""
+        if not self._space.affects_time:
+            return self
+        other, class_of = copy(self), self._space.time_class
+        other.recipes = {k: h for k, h in self.recipes.items() if class_of(h.recipe) == name}
+        other.best, other.own = {}, {}
+        runs = (runs for history in other.recipes.values() for runs in history.runs.values())
+        for hits in (some.hits for some in runs if some.hits is not None):
+            other.best[hits.batch_size] = min(
+                hits, other.best.get(hits.batch_size, hits), key=_needed
+            )
+            for cell, seconds in hits.own.items():
+                if seconds <= self._limit:
+                    other.own[cell] = min(hits, other.own.get(cell, hits), key=_needed)
+        return other
 
     def tried(self, recipe: str | None) -> Bools:
         """Tells whether a recipe runs or reported in each cell, shape (cells,)."""
@@ -170,15 +189,20 @@ class Tally:
 
     def _add_times(self, trial: Digest) -> None:
         for workers, seconds in trial.epoch_seconds.items():
-            self._add_time(resized(self._space, trial.record.allocation, workers), seconds)
+            cell = resized(self._space, trial.record.allocation, workers)
+            self._add_time(trial.record.recipe, cell, seconds)
         for workers, seconds in trial.startup_seconds.items():
             node_type = trial.record.allocation.node_type
             _append(self.startup_seconds, (node_type, workers), seconds)
 
-    def _add_time(self, cell: Allocation, seconds: tuple[float, ...]) -> None:
+    def _add_time(self, recipe: Recipe | None, cell: Allocation, seconds: Sequence[float]) -> None:
+        if recipe is not None or not self._space.affects_time:  # else nobody knows of which class
+            self._add_class_time(self._space.time_class(recipe or {}), cell, seconds)
+
+    def _add_class_time(self, name: str, cell: Allocation, seconds: Sequence[float]) -> None:
         place = self._cells.index.get(cell)
         if place is not None:
-            _append(self.epoch_seconds, place, seconds)
+            _append(self.epoch_seconds, (name, place), seconds)
 
     def _add_run(self, trial: Digest, turn: int) -> None:
         key, recipe = trial.recipe, trial.record.recipe

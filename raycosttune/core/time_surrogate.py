@@ -53,7 +53,7 @@ class TimeSurrogate:
         self._shape = _shape(space)
         self._paces = np.array(paces or [0.0] * len(space.types), dtype=np.float64)
         self._samples = samples
-        self._measured = _measured(samples)
+        self._measured = measured_of(samples)
 
     @classmethod
     def of(cls, space: Space, seconds: Mapping[Allocation, Sequence[float]]) -> "TimeSurrogate":
@@ -73,7 +73,7 @@ class TimeSurrogate:
 
         Each as its place, that of the other cell, and by how much, in log.
         """
-        if self.is_empty:
+        if not self._samples:
             return []
         (low, high), at = self._intervals, self._measured.places
         reach = low[:, None] + self._shape.least[np.ix_(at, at)]
@@ -242,7 +242,7 @@ def _least(cells: Sequence[Allocation]) -> Floats:
     return np.where(types[:, None] == types, least, -np.inf)
 
 
-def _measured(samples: Mapping[int, Readings]) -> Measured:
+def measured_of(samples: Mapping[int, Readings]) -> Measured:
     """Sums the samples up: medians, and deviations that a few stragglers do not govern."""
     places = sorted(samples)
     kept = [samples[k] for k in places]

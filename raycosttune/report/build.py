@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
+from raycosttune.core.class_pace import scores
 from raycosttune.core.explain import FOUND, begun_with, limits, next_step, profile_line
 from raycosttune.core.figure import counted, listed
 from raycosttune.core.frontier import Point, frontier, named, points
@@ -171,16 +172,17 @@ def _reference(known: Knowledge) -> str | None:
     """Returns the recipe that predictions are made with: the plan's, else the best reported."""
     if known.incumbent is not None:
         return known.incumbent.recipe
-    scored = zip(known.accuracy.scores(), known.accuracy.recipes, strict=True)
+    scored = zip(scores(known), known.accuracy.recipes, strict=True)
     return min(scored, default=(0.0, None))[1]
 
 
 def _cells(known: Knowledge, among: tuple[Point, ...]) -> Iterator[Cell]:
     recipe, is_timed = _reference(known), not known.time.is_empty
+    time = known.time_of(recipe)
     done = {point.allocation: point for point in among if point.recipe == recipe}
     for cell in known.space.cells:
         point = done.get(cell)
-        epoch = _within(known.time.predict(cell).mid, *known.time.bounds(cell))
+        epoch = _within(time.predict(cell).mid, *time.bounds(cell))
         run = _seconds(known, cell, recipe) if is_timed and recipe is not None else None
         yield Cell(
             cell.workers,
@@ -189,7 +191,7 @@ def _cells(known: Knowledge, among: tuple[Point, ...]) -> Iterator[Cell]:
             epoch if is_timed else None,
             None if run is None else bounded_cost(known.cost, cell, run),
             run,
-            is_timed=is_timed and known.time.is_measured(cell),
+            is_timed=is_timed and time.is_measured(cell),
             is_measured=point is not None and point.is_measured,
             node_type=cell.node_type,
         )
@@ -197,7 +199,8 @@ def _cells(known: Knowledge, among: tuple[Point, ...]) -> Iterator[Cell]:
 
 def _seconds(known: Knowledge, cell: Allocation, recipe: str) -> Prediction:
     low, high = known.accuracy.bounds(recipe, cell.batch_size)
-    epoch, (least, most) = known.time.predict(cell).mid, known.time.bounds(cell)
+    time = known.time_of(recipe)
+    epoch, (least, most) = time.predict(cell).mid, time.bounds(cell)
     start, epochs = known.startup.predict(cell), known.accuracy.samples
     mid = start.mid + epoch * epochs(recipe, cell.batch_size).mean
     return _within(mid, start.low + least * low, start.high + most * high)
@@ -208,7 +211,7 @@ def _within(mid: float, low: float, high: float) -> Prediction:
 
 
 def _needs(known: Knowledge) -> Iterator[Need]:
-    scored = sorted(zip(known.accuracy.scores(), known.accuracy.recipes, strict=True))
+    scored = sorted(zip(scores(known), known.accuracy.recipes, strict=True))
     first = [] if known.incumbent is None else [known.incumbent.recipe]
     keys = list(dict.fromkeys([*first, *(key for _, key in scored)]))[:RECIPES]
     batches = sorted({cell.batch_size for cell in known.space.cells})

@@ -215,7 +215,7 @@ def _left(known: Knowledge, record: TrialRecord, held: Allocation, expected: flo
     """Returns the likely seconds to the target at the pace of the run on its present workers."""
     pace = _pace(record, held.workers)
     if pace is None and held in known.space.cells and not known.time.is_empty:
-        pace = known.time.predict(held).mid
+        pace = known.time_of(recipe_key(record.recipe)).predict(held).mid
     return None if pace is None else (expected - record.epoch) * pace
 
 

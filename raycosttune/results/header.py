@@ -62,6 +62,7 @@ def read_header_space(row: Mapping[str, Any]) -> Space | None:
         known = {item.name: data[item.name] for item in fields(Space) if item.name in data}
         known["excluded"] = tuple(map(tuple, known.get("excluded", ())))
         known["node_types"] = tuple(map(_type, known.get("node_types", ())))
+        known["affects_time"] = tuple(known.get("affects_time", ()))
         return Space(**known)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         msg = f"a journal's header must hold rules for cells, got {data!r}: {error}"

@@ -10,7 +10,7 @@ Every row has a `row` key that names its kind:
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
 | resized | trial_id, workers, attempt, reason |
 | ended | trial_id, cause, reason, seconds |
-| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes, [node_type]}], [started] |
+| profile | trial_id, steps, why, cells: [{workers, batch_size, nodes, [node_type]}], [more] |
 | profiled | trial_id, seconds, startup_seconds, cells: [{the same, epoch_seconds, [failed]}] |
 | over | why |
 | known | samples, is_elsewhere, records, profiles |
@@ -23,8 +23,9 @@ its last start before. Older journals have none.
 [space] is the search space as Tune has it, [cells] the rules for workers and batches, and
 [learning_rate] how the rate follows the batch, null for none; older journals lack them.
 
-[more] are `workers`, `noise_scale` and `others`, which older journals lack, as they do
-[started, why]. `over` says that the search gives no further trial.
+[more] of a report are `workers`, `noise_scale` and `others`, which older journals lack, as they
+do [started, why]; of a profile `started`, and `recipe`: the hyperparameters that it times steps
+with, where some affect time. `over` says that the search gives no further trial.
 
 `known`, behind the header, is what a sweep began with: the trials and profiles of an earlier one as
 its own state holds them, the samples of this sweep's data over those of the earlier one's, and
@@ -54,7 +55,7 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Observation, Report, TrialRecord
-from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data
+from raycosttune.core.profile import Profiled, ProfileRecord, profile_from_data, timed_with
 from raycosttune.core.space import Allocation
 from raycosttune.core.state import read_ended, read_report, read_resized, read_trial
 from raycosttune.core.value import checked, read_mapping, read_number
@@ -124,6 +125,7 @@ def profile_row(record: ProfileRecord) -> Row:
     return {
         "row": "profile",
         "trial_id": record.trial_id,
+        **timed_with(record.profile),
         "started": record.started,
         "steps": record.profile.steps,
         "why": record.profile.why,

@@ -40,6 +40,15 @@ RULES: dict[str, Rule] = {
     "resize": (lambda value: isinstance(value, bool), "be True or False", "Write one."),
     "min_local_batch": (_is_count, COUNT, "Leave it out for 1."),
     "max_local_batch": LIMIT,
+    "affects_time": (
+        lambda value: (
+            isinstance(value, list | tuple)
+            and all(map(read_name, value))
+            and len(set(value)) == len(value)
+        ),
+        "be a tuple of different texts",
+        'Write affects_time=("precision",).',
+    ),
     "learning_rate": (
         lambda value: value is None or isinstance(value, LearningRate),
         "be a LearningRate",

@@ -67,6 +67,8 @@ class CostAwareSearch(Teller, Searcher):
         resources_per_worker: What each worker needs beside or instead of one CPU; the
             trainables of this package bring their own.
         resources_by_type: What a worker needs beside that on each type of machine, likewise.
+        affects_time: Keys of other hyperparameters in the search space that change how long an
+            epoch takes, as precision or width do, nested with "/"; each a choice of few values.
         learning_rate: How the learning rate follows the batch.
         sampler: Makes an Optuna sampler from a seed; it must be picklable.
         max_concurrent: Most trials that run at once; by default one until the target is
@@ -100,6 +102,7 @@ class CostAwareSearch(Teller, Searcher):
         max_local_batch: int | None = None,
         resources_per_worker: Mapping[str, float] | None = None,
         resources_by_type: ByType | None = None,
+        affects_time: Sequence[str] = (),
         learning_rate: LearningRate | None = None,
         sampler: SamplerFactory | None = None,
         max_concurrent: int | None = None,
@@ -121,6 +124,7 @@ class CostAwareSearch(Teller, Searcher):
             max_local_batch=max_local_batch,
             resources_per_worker=read_resources(resources_per_worker, by_type=by_type),
             resources_by_type=by_type,
+            affects_time=affects_time,
             learning_rate=learning_rate,
             sampler=sampler,
             max_concurrent=max_concurrent,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ray.tune.search.sample import Categorical
 
 from raycosttune.core.abilities import Abilities
+from raycosttune.core.choice import profile_recipe
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
@@ -22,13 +23,14 @@ from raycosttune.core.value import read_real
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
+from raycosttune.tune.affects import check_affects_time
 from raycosttune.tune.capacity import cluster_nodes, wait_for_workers
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
 from raycosttune.tune.fitted import Kind, fitted
 from raycosttune.tune.plan import config_of
 from raycosttune.tune.points import check_cells, read_points
-from raycosttune.tune.profile import profile_config, profile_recipe
+from raycosttune.tune.profile import profile_config
 from raycosttune.tune.resources import ByType
 from raycosttune.tune.sweep import Sweep
 
@@ -50,6 +52,7 @@ class Setup:
     divisible: bool = True
     min_local_batch: int = 1
     max_local_batch: int | None = None
+    affects_time: Sequence[str] = ()
     learning_rate: LearningRate | None = None
     sampler: SamplerFactory | None = None
     max_concurrent: int | None = None
@@ -67,13 +70,15 @@ class Setup:
 
         Raises:
             InvalidSpaceError: If a grid is unusable, no cell is left, the learning rate is no
-                domain of numbers, or a point lies outside the space or is no legal cell.
+                domain of numbers, what affects time has no few values, or a point lies outside
+                the space or is no legal cell.
             InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
         distributions = read_distributions(params.domains)
         if self.learning_rate is not None:
             _check_rate(self.learning_rate.key, params)
+        check_affects_time(self.affects_time, params, distributions, self.learning_rate)
         space, wishes = self._space(params), read_points(self.points, params, distributions)
         check_cells(wishes, space)
         return Session(
@@ -98,8 +103,10 @@ class Setup:
         if isinstance(answer, Run):
             return config_of(sweep, answer, has_constants=has_constants)
         session, params = sweep.session, sweep.params
-        proposer = self._proposer(read_distributions(params.domains))
-        recipe = profile_recipe(session.known, answer, proposer)
+        recipe = answer.recipe
+        if recipe is None:
+            proposer = self._proposer(read_distributions(params.domains))
+            recipe = profile_recipe(session.known, answer, proposer)
         searched = profile_config(params, session.space, answer, recipe, self.learning_rate)
         return merged(params.constants, searched) if has_constants else searched
 
@@ -112,6 +119,7 @@ class Setup:
             divisible=self.divisible,
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
+            affects_time=tuple(self.affects_time),
         )
         kinds = tuple(Kind(name, self.needs_of(name)) for name in params.types)
         if kinds:

@@ -226,7 +226,7 @@ def demonstrated(known: Knowledge) -> Iterator[tuple[Incumbent, float, list[Dige
                     for run in runs
                     if run.record.allocation == cell and not run.is_resized
                 ]
-                found = known.plans._incumbent(cell, known.tally.hits(batch, recipe))  # type: ignore[arg-type]
+                found = known.plans._incumbent(cell, known.tally.hits(batch, recipe))  # type: ignore[arg-type, union-attr]
                 assert found.seconds.mid == seconds or math.isclose(found.seconds.mid, seconds)
                 yield found, min([*own, cautious(known.time, cell, seconds)]), runs
 

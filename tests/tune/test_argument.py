@@ -19,6 +19,7 @@ WRONG: dict[str, tuple[object, ...]] = {
     "divisible": ("no", None, 1),
     "profile": ("no", None, 1),
     "batch": ("Global", None, 64, ["global"]),
+    "affects_time": ("precision", None, 3, ("a", 3), ("",), ("a", "a"), {"a": 1}),
     "learning_rate": ("linear", 0.1),
     "sampler": ("tpe", 3, TPESampler()),
     "space": ([1, 2], "x"),
