@@ -15,6 +15,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import Row, read_profiled
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
+from tests.real_ray import address
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ def make_loop(log: Path) -> Callable[[dict[str, Any]], None]:
     def train_loop(config: dict[str, Any]) -> None:
         import ray.train  # noqa: PLC0415 - the loop runs in another process
         import torch  # noqa: PLC0415 - as above
-        from ray.train.torch import prepare_data_loader, prepare_model  # noqa: PLC0415 - as above
+        from ray.train.torch import prepare_data_loader  # noqa: PLC0415 - as above
 
         workers, batch = ray.train.get_context().get_world_size(), config["batch_size"]
         if ray.train.get_context().get_world_rank() == 0:
@@ -37,14 +38,9 @@ def make_loop(log: Path) -> Callable[[dict[str, Any]], None]:
                 file.write(f"{workers}/{batch}\n")
         data = torch.utils.data.TensorDataset(torch.randn(SAMPLES, 4))
         loader = prepare_data_loader(torch.utils.data.DataLoader(data, batch // workers))
-        model = prepare_model(torch.nn.Linear(4, 1))
-        optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"])
         for epoch in range(1, 40):
             for (rows,) in loader:
-                time.sleep(0.001 * len(rows))
-                optimizer.zero_grad()
-                model(rows).square().mean().backward()
-                optimizer.step()
+                time.sleep(0.001 * len(rows))  # a model would take seconds to import
             accuracy = 1 - 0.8 ** (epoch * (32 / batch) ** 0.5)
             ray.train.report({"accuracy": accuracy, "epoch": epoch})
 
@@ -89,13 +85,15 @@ def rows_of(folder: Path, *kinds: str) -> list[Row]:
 @pytest.mark.timeout(360)
 def test_a_killed_sweep_runs_no_finished_profile_again(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); "
-        "from tests.real_ray import local_ray; from tests.tune.test_profile_ray import drive\n"
-        "with local_ray(): drive(Path(sys.argv[2]))"
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import ray; "
+        "from tests.tune.test_profile_ray import drive; "
+        "ray.init(sys.argv[3], log_to_driver=False); drive(Path(sys.argv[2]))"
     )
     with (tmp_path / "driver.log").open("w") as log:
         driver = subprocess.Popen(
-            [sys.executable, "-c", code, str(ROOT), str(tmp_path)], stdout=log, stderr=log
+            [sys.executable, "-c", code, str(ROOT), str(tmp_path), address()],
+            stdout=log,
+            stderr=log,
         )
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while not (rows_of(tmp_path, "profiled") and is_restorable(tmp_path)):
