@@ -66,6 +66,7 @@ def test_a_sweep_of_functions_with_tune_run(
             search_alg=search,
             scheduler=CostAwareScheduler(),
             num_samples=-1,
+            reuse_actors=True,
             storage_path=str(tmp_path),
             name="sweep",
             verbose=0,
