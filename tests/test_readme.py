@@ -100,7 +100,7 @@ def by_weight(model: torch.nn.Linear) -> float:
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_ray")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_the_production_runs_end_at_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ def test_the_examples_are_found() -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("example", sorted(WORDS.keys() - JOINING))
 def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) -> None:
     run(example, tmp_path)
@@ -37,7 +37,7 @@ def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) ->
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.usefixtures("shared_ray")
 @pytest.mark.parametrize("example", sorted(JOINING))
 def test_an_example_joins_the_ray_that_is_named(example: str, tmp_path: Path) -> None:

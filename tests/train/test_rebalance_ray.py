@@ -79,7 +79,7 @@ def fit(
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_ray")
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_worker_without_memory_gets_less_and_the_run_goes_on_with_fewer(tmp_path: Path) -> None:
     callback = RebalanceCallback(plan="controller")
     on = fit(tmp_path, 3, [callback], epochs=100, fits=18)
