@@ -24,8 +24,9 @@ from ray import tune
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
-from digits import WIDTH, train_loop
+from digits import train_loop
 from digits_sweep import BATCHES, RULE, WORKERS, counted, goal, start_ray, sweep
+from digits_task import WIDTH
 
 from raycosttune import Allocation, NoPlan, WorkerHours
 from raycosttune.results.journal import read_journal

@@ -7,11 +7,14 @@ Checked in every case, by the journal and by a log that the trials' own function
 * no trial that the journal has as ended works again;
 * no trial that was asked for is lost: each has an end in the final journal;
 * the cost spent is, to the last bit, the sum over the journal's reports and ends.
+
+Each driver starts a Ray of its own, which ends with it, or joins the one at `RAY_ADDRESS`.
 """
 
 import argparse
 import json
 import logging
+import os
 import shutil
 import signal
 import subprocess
@@ -138,14 +141,10 @@ def drive(folder: Path, trials: int) -> None:
         log, floor = folder / "work.log", 1 / config["batch_size"]
         train_slowly(log, config, EPOCHS, EPOCH_SECONDS, lambda epoch: 1 / epoch + floor)
 
-    ray.init(
-        address="local",
-        num_cpus=4,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=100_000_000,
-    )
+    own: dict[str, Any] = {"address": "local", "num_cpus": 4, "include_dashboard": False}
+    own["object_store_memory"] = 100_000_000
+    where = {} if "RAY_ADDRESS" in os.environ else own
+    ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
     run_sweep(
         folder,
         function_trainable(train),

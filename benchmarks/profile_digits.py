@@ -23,8 +23,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 
-from digits import TRAINING_SAMPLES, WIDTH, train_loop
+from digits import train_loop
 from digits_sweep import WORKERS, start_ray
+from digits_task import TRAINING_SAMPLES, WIDTH
 from ray.train import RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer
 

@@ -4,34 +4,21 @@ Usage: python examples/advise_digits.py [--smoke] [--storage DIR]
 
 The same from the command line, in this folder:
 
-    raycosttune advise advise_digits:make_job --batch 128
+    raycosttune advise digits_task:make_job --batch 128
 """
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-from digits import WIDTH, load, network
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
-from torch.utils.data import TensorDataset
 
 from raycosttune.advise import Cluster, guide
 from raycosttune.train import profile_job
 from raycosttune.train.probe_report import report_data, report_lines
 from raycosttune.tune import suggest_space
 
-Criterion = Callable[[Tensor, Tensor], Tensor]
 BATCH = 128
 CLUSTER = Cluster(workers=2)
-
-
-def make_job() -> tuple[nn.Module, TensorDataset, Criterion]:
-    """Returns what a worker of the digits example trains: model, dataset and loss."""
-    training, _ = load()
-    dataset = TensorDataset(training.images, training.labels)
-    return network(WIDTH), dataset, cross_entropy
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -42,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     options = parser.parse_args(argv)
     batch = 16 if options.smoke else BATCH
     profile = profile_job(
-        "advise_digits:make_job",
+        "digits_task:make_job",
         batch,
         steps=2 if options.smoke else 10,
         memory=not options.smoke,

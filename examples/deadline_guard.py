@@ -104,7 +104,10 @@ def register() -> None:
     order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))
     images = torch.tensor(digits.data / 16, dtype=torch.float32)[order]
     labels = torch.tensor(digits.target)[order]
-    trainable = function_trainable(lambda config: train(config, images, labels))
+    trainable = function_trainable(
+        lambda config: train(config, images, labels),
+        resources_per_worker={"CPU": 0.5},  # a pause needs no more
+    )
     tune.register_trainable("deadline-guard", trainable)
 
 
@@ -112,7 +115,7 @@ def start_ray() -> None:
     """Starts a quiet Ray on this machine, or joins the one at `RAY_ADDRESS`."""
     os.environ.update(RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    own: dict[str, Any] = {"address": "local", "num_cpus": 4, "include_dashboard": False}
+    own: dict[str, Any] = {"address": "local", "num_cpus": 2, "include_dashboard": False}
     where = {} if "RAY_ADDRESS" in os.environ else own
     ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
 

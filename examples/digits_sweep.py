@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from digits import WIDTH, train_loop
+from digits import train_loop
+from digits_task import WIDTH
 from ray import tune
 from ray.tune.experiment import Trial
 

@@ -41,10 +41,7 @@ BATCH_SIZE = 96
 def train_loop(config: dict[str, Any]) -> None:
     """Trains on one worker; nothing in it knows whether shares are balanced."""
     pause = config["seconds_a_sample"][ray.train.get_context().get_world_rank()]
-    digits = load_digits()
-    images = torch.tensor(digits.data[: config["samples"]] / 16, dtype=torch.float32)
-    dataset = TensorDataset(images, torch.tensor(digits.target[: config["samples"]]))
-    loader = prepare_data_loader(dataset, batch_size=BATCH_SIZE)
+    loader = prepare_data_loader(config["dataset"], batch_size=BATCH_SIZE)
     layers = (torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
     model = prepare_model(torch.nn.Sequential(*layers))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -63,6 +60,13 @@ def train_loop(config: dict[str, Any]) -> None:
         report(metrics, model, optimizer)
 
 
+def load(samples: int) -> TensorDataset:
+    """Returns the first images of digits, and what they show."""
+    digits = load_digits()
+    images = torch.tensor(digits.data[:samples] / 16, dtype=torch.float32)
+    return TensorDataset(images, torch.tensor(digits.target[:samples]))
+
+
 def train(
     callbacks: Sequence[Any], storage: Path, pauses: Sequence[float], *, smoke: bool
 ) -> list[dict[str, Any]]:
@@ -71,7 +75,7 @@ def train(
         train_loop,
         train_loop_config={
             "seconds_a_sample": pauses,
-            "samples": 480 if smoke else 1440,
+            "dataset": load(480 if smoke else 1440),
             "epochs": 4 if smoke else 6,
         },
         scaling_config=ScalingConfig(num_workers=len(pauses), resources_per_worker={"CPU": 0.5}),

@@ -40,6 +40,11 @@ def share() -> None:
         _shared.enter_context(local_ray())
 
 
+def address() -> str:
+    """Returns where another process joins the Ray that tests share."""
+    return str(ray.get_runtime_context().gcs_address)
+
+
 def end() -> None:
     """Ends the Ray that tests have shared, if there is one."""
     _shared.close()

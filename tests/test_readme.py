@@ -18,6 +18,7 @@ from raycosttune.core.space import Space
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
 from raycosttune.tune.plan import TunePlan
 from tests.real_ray import wait_for_two_workers
+from tests.train.lean import LeanTrainer
 
 TEXT = (Path(__file__).parents[1] / "README.md").read_text()
 FIRST, LOOP, TRAINER, STOP, FUNCTION, ESTIMATE, COST, BALANCE, TUNER, RESTORE = re.findall(
@@ -99,12 +100,11 @@ def by_weight(model: torch.nn.Linear) -> float:
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.usefixtures("shared_ray")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_the_production_runs_end_at_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_tune: Callable[..., Any] = tune.run
-    trainer = ray.train.torch.TorchTrainer
     kept = ray.train.RunConfig(storage_path=str(tmp_path))
     quiet = {"num_samples": 1, "storage_path": str(tmp_path), "verbose": 0}
     monkeypatch.setattr(tune, "run", lambda what, **own: run_tune(what, **{**own, **quiet}))
@@ -120,7 +120,7 @@ def test_the_production_runs_end_at_the_target(
     plan = search.plan()
     assert isinstance(plan, TunePlan)
     epochs = math.ceil(plan.epochs)
-    monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(trainer, run_config=kept))
+    monkeypatch.setattr(ray.train.torch, "TorchTrainer", partial(LeanTrainer, run_config=kept))
     capsys.readouterr()
     run(TRAINER, search=search, train_loop=loop, Net=network)
     first = str(capsys.readouterr().out).strip().removesuffix(")").split("path=")[1]

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import ray
+
+from tests.real_ray import address
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(
@@ -19,7 +20,7 @@ WORDS = {
     "parameter_server": ["predicted knee: 4 servers"],
     "straggler": ["not measured", "last epoch, on over off: 0."],  # off has no policy
 }
-JOINING = {"custom_cost", "parameter_server", "straggler"}  # two CPUs are enough for them
+JOINING = {"custom_cost", "deadline_guard", "parameter_server", "straggler"}
 
 
 def test_the_examples_are_found() -> None:
@@ -28,7 +29,7 @@ def test_the_examples_are_found() -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("example", sorted(WORDS.keys() - JOINING))
 def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) -> None:
     run(example, tmp_path)
@@ -36,11 +37,11 @@ def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) ->
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 @pytest.mark.usefixtures("shared_ray")
 @pytest.mark.parametrize("example", sorted(JOINING))
 def test_an_example_joins_the_ray_that_is_named(example: str, tmp_path: Path) -> None:
-    run(example, tmp_path, RAY_ADDRESS=ray.get_runtime_context().gcs_address)
+    run(example, tmp_path, RAY_ADDRESS=address())
 
 
 def run(example: str, storage: Path, **variables: str) -> None:

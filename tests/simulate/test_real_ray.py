@@ -90,6 +90,7 @@ def test_a_simulated_sweep_and_one_on_ray_decide_alike_in_the_same_order(
         num_samples=-1,
         storage_path=str(tmp_path),
         raise_on_failed_trial=False,
+        reuse_actors=True,  # a trial starts sooner in the process of one before
         verbose=0,
     )
     assert len(simulated.trials) > 2

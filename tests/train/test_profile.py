@@ -11,12 +11,13 @@ import ray.train
 import torch
 import torch.distributed as dist
 from ray.train import Checkpoint, RunConfig, ScalingConfig
-from ray.train.torch import TorchTrainer, prepare_data_loader, prepare_model
+from ray.train.torch import prepare_data_loader, prepare_model
 from torch.utils.data import DataLoader, TensorDataset
 
 from raycosttune.train.keys import PROFILE
 from raycosttune.train.profile import profile_loop, read_profile
 from raycosttune.train.profile_cells import Config, InvalidProfileError, ProfileResult
+from tests.train.lean import LeanTrainer
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = 600
@@ -56,7 +57,7 @@ def train(config: Config) -> None:
 @pytest.mark.usefixtures("shared_ray")
 def test_one_start_of_ray_train_measures_many_cells(tmp_path: Path) -> None:
     cells = [(1, 60), (2, 200), (2, 60), (2, 100), (1, 200)]
-    trainer = TorchTrainer(
+    trainer = LeanTrainer(
         profile_loop(train, cells, steps=5, timeout_seconds=30),
         train_loop_config={"num_workers": 2, "batch_size": 1},
         scaling_config=ScalingConfig(num_workers=2),

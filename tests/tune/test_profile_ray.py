@@ -15,6 +15,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import Row, read_profiled
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
+from tests.real_ray import address
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -57,7 +58,7 @@ def drive(folder: Path) -> CostAwareSearch:
     if is_restorable(folder):
         tuner = tune.Tuner.restore(str(folder / NAME), trainable)
     else:
-        goal = Goal(metric="accuracy", mode="max", target=0.5, planned_runs=1)
+        goal = Goal(metric="accuracy", mode="max", target=0.1, planned_runs=1)
         tuner = tune.Tuner(
             trainable,
             param_space={
@@ -89,13 +90,15 @@ def rows_of(folder: Path, *kinds: str) -> list[Row]:
 @pytest.mark.timeout(360)
 def test_a_killed_sweep_runs_no_finished_profile_again(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); "
-        "from tests.real_ray import local_ray; from tests.tune.test_profile_ray import drive\n"
-        "with local_ray(): drive(Path(sys.argv[2]))"
+        "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import ray; "
+        "from tests.tune.test_profile_ray import drive; "
+        "ray.init(sys.argv[3], log_to_driver=False); drive(Path(sys.argv[2]))"
     )
     with (tmp_path / "driver.log").open("w") as log:
         driver = subprocess.Popen(
-            [sys.executable, "-c", code, str(ROOT), str(tmp_path)], stdout=log, stderr=log
+            [sys.executable, "-c", code, str(ROOT), str(tmp_path), address()],
+            stdout=log,
+            stderr=log,
         )
     deadline = time.monotonic() + GIVE_UP_SECONDS
     while not (rows_of(tmp_path, "profiled") and is_restorable(tmp_path)):

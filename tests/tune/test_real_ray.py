@@ -26,7 +26,7 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.setup import Setup
-from tests.real_ray import wait_for_two_workers
+from tests.real_ray import address, wait_for_two_workers
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -66,6 +66,7 @@ def test_a_sweep_of_functions_with_tune_run(
             search_alg=search,
             scheduler=CostAwareScheduler(),
             num_samples=-1,
+            reuse_actors=True,
             storage_path=str(tmp_path),
             name="sweep",
             verbose=0,
@@ -193,6 +194,7 @@ def test_workers_that_fit_on_no_node_are_refused_before_any_trial() -> None:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.usefixtures("shared_ray")
 def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     done = subprocess.run(
@@ -201,7 +203,7 @@ def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> 
             str(ROOT / "benchmarks" / "kill_restore.py"),
             *("--trials", "4", "--moments", "2", "--json", str(figures)),
         ],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_ADDRESS": address()},
         capture_output=True,
         text=True,
         check=False,

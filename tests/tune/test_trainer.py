@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +50,60 @@ def test_a_run_starts_no_cleaner_of_600_mb_where_its_groups_are_watched(
     monkeypatch.setattr("ray.tune.get_context", lambda: context)
     made: Any = trainer.trainer_class()
     assert len(made._create_default_callbacks(object.__new__(made))) == left
+
+
+class DatasetsCallback:
+    """Has the name of Ray's, and would start a process for its datasets."""
+
+    def __init__(self, datasets: dict[str, object]) -> None:
+        self._datasets = datasets
+
+    def before_init_train_context(self, workers: list[object]) -> dict[str, list[Any]]:
+        return {"dataset_shard_provider": ["a process"] * len(workers)}
+
+
+def given(datasets: dict[str, object]) -> list[Any]:
+    """Returns what two workers are given for their datasets, through a pickle as Ray's are."""
+    callback = DatasetsCallback(datasets)
+    trainer.spare_manager(callback)
+    sent = cloudpickle.loads(cloudpickle.dumps(callback))
+    (providers,) = sent.before_init_train_context([1, 2]).values()
+    return list(cloudpickle.loads(cloudpickle.dumps(providers)))
+
+
+def test_a_run_without_datasets_starts_no_process_for_them() -> None:
+    assert given({"train": 1}) == ["a process"] * 2
+    providers = given({})
+    assert len(providers) == 2
+    for provider in providers:
+        with pytest.raises(KeyError, match="Ray Train's dataset 'train'"):
+            provider.get_dataset_shard(SimpleNamespace(dataset_name="train", world_rank=0))
+
+
+def test_the_trainer_spares_its_callback_for_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
+    callbacks = [DatasetsCallback({}), PlacementGroupCleanerCallback()]
+    made: Any = trainer.trainer_class()
+    monkeypatch.setattr(trainer, "is_watched", lambda: False)
+    monkeypatch.setattr(
+        "ray.train.torch.TorchTrainer._create_default_callbacks", lambda _: callbacks
+    )
+    assert made._create_default_callbacks(object.__new__(made)) == callbacks
+    assert callbacks[0].before_init_train_context is trainer.no_datasets  # type: ignore[attr-defined]
+
+
+def test_ray_still_gives_its_workers_their_datasets_so() -> None:
+    from ray.train.v2._internal.callbacks.datasets import (  # noqa: PLC0415 - private
+        DatasetsCallback as Own,
+    )
+    from ray.train.v2._internal.execution.worker_group.worker import (  # noqa: PLC0415 - private
+        RayTrainWorker,
+    )
+
+    callback: Any = Own(SimpleNamespace(dataset_config=None), {})  # type: ignore[arg-type] # a fake
+    trainer.spare_manager(callback)
+    assert callback.before_init_train_context is trainer.no_datasets
+    taken = signature(RayTrainWorker.init_train_context).parameters
+    assert trainer.no_datasets([1]).keys() <= taken.keys()
 
 
 def test_ray_still_names_its_cleaner_so() -> None:

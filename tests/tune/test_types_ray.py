@@ -27,10 +27,10 @@ PRICES = Dollars(
 def _nodes_of_two_types(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    head = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE}
+    head: dict[str, Any] = {"num_cpus": 3, "resources": {"old": 2}, "object_store_memory": STORE}
+    head["include_dashboard"] = False
     cluster = Cluster(initialize_head=True, head_node_args=head)
-    for name in ("old", "new"):
-        cluster.add_node(num_cpus=2, resources={name: 2}, object_store_memory=STORE)
+    cluster.add_node(num_cpus=2, resources={"new": 2}, object_store_memory=STORE)
     ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()
