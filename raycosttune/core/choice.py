@@ -30,15 +30,28 @@ def experiments(
     known: Knowledge, proposer: Proposer, planner: Planner | None = None
 ) -> list[Experiment]:
     """Ranks the runs worth making, best first; empty where the search is over."""
+    return [] if is_over(known) else ranking(known, proposer, planner)
+
+
+def ranking(
+    known: Knowledge, proposer: Proposer, planner: Planner | None = None
+) -> list[Experiment]:
+    """Ranks the runs worth making in a search that is not over, best first."""
     recipes = has_recipes(proposer)
     incumbent = known.incumbent
     if incumbent is None:
         return planner.first_runs() if planner else first_experiments(known, recipes=recipes)
-    if is_over(known):
-        return []
     if planner:
         return planner.further_runs(incumbent)
     return worthwhile_experiments(known, incumbent, recipes=recipes)
+
+
+def still_open(known: Knowledge, ranked: Sequence[Experiment]) -> list[Experiment]:
+    """Returns of runs that were ranked before those whose cell and recipe were not tried since."""
+    index, recipes = known.grid.index, known.tally.recipes
+    keys = recipes.keys() & {run.recipe for run in ranked}
+    tried = {key: recipes[key].tried for key in keys}
+    return [run for run in ranked if index[run.allocation] not in tried.get(str(run.recipe), ())]
 
 
 def has_recipes(proposer: Proposer) -> bool:
@@ -112,8 +125,8 @@ def choose(
 
 def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) -> Recipe | None:
     """Returns the recipe of an experiment, or None where every proposal was tried before."""
-    if experiment.recipe in known.recipes:
-        return known.recipes[experiment.recipe]
+    if (before := known.tally.recipes.get(str(experiment.recipe))) is not None:
+        return before.recipe
     keys, scores = known.accuracy.recipes, known.accuracy.scores()
     scored = [Scored(known.recipes[key], score) for key, score in zip(keys, scores, strict=True)]
     if experiment.fixed is not None:

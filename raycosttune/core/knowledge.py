@@ -63,6 +63,17 @@ class Knowledge:
         self._digest = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
 
+    def resting_on(self, basis: "Knowledge") -> "Knowledge":
+        """Returns the same records, weighed by fits to what was known before of the same cells."""
+        told = self._digest, self.profiles, self.tally, self.earlier
+        other = Knowledge(self.records, self.space, self.goal, self.cost, *told)
+        timed, seconds = basis.tally.epoch_seconds, self.tally.epoch_seconds
+        other.time = basis.time.tightened({k: seconds[k] for k in seconds if k not in timed})
+        for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
+            vars(other)[kept] = getattr(basis, kept)
+        other.accuracy = self.accuracy.resting_on(basis.accuracy)
+        return other
+
     def _added_up(self) -> Tally:
         tally = Tally(self.space, self.goal)
         for turn, record in enumerate(self.records):
@@ -108,6 +119,11 @@ class Knowledge:
     def startup(self) -> Startups:
         """Start-up by type of machine and worker count."""
         return fitted_startup(self.tally.startup_seconds)
+
+    @cached_property
+    def starts(self) -> tuple[Floats, Floats]:
+        """Lower bound and likely start-up of each cell of the space, both of shape (cells,)."""
+        return self.startup.of_cells(self.space)
 
     @cached_property
     def samples_per_epoch(self) -> float | None:
@@ -235,8 +251,7 @@ class Knowledge:
         Returns:
             Shape (k,).
         """
-        starts, _ = self.startup.of_cells(self.space)
-        return starts[places] + np.exp(self.time.log_least[places]) * epochs
+        return self.starts[0][places] + np.exp(self.time.log_least[places]) * epochs
 
     def costs_of(self, places: Ints, seconds: Floats) -> Floats:
         """Returns the costs of holding some cells, checked.
