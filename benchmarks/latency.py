@@ -14,7 +14,7 @@ to 200 cells to rank and answers with one of them. What is adopted is read befor
 Timed are the last trials before each size, at most 50, fewer where `--seconds` are up (then the
 rest is adopted, too). Each is told three epochs and then cut, whatever was decided:
 
-* ask: `Session.ask`, with the fit of everything known: the trial before has just ended.
+* ask: `Session.ask`, with the fit where one is made anew: the trial before has just ended.
 * tell: `Session.tell` of a report and `Session.decide`, with the fit that `decide` makes. The last
   one of a trial includes the `tell` of its end, after which nothing is fitted.
 * save: `Session.state` and its JSON, written to a file.

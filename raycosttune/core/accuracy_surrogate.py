@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -73,6 +74,12 @@ class AccuracySurrogate:
         self._floors: dict[tuple[str, frozenset[str] | None], Floats] = {}
         self._drawn: dict[str | None, list[Samples]] = {}
         self._noise_scales = noise_scales(min(batches), max(batches))
+
+    def resting_on(self, other: "AccuracySurrogate") -> "AccuracySurrogate":
+        """Returns one of the same runs that takes what recipes have in common from another one."""
+        rests, common = copy(self), ("_posterior", "_likely", "_weights", "_population")
+        vars(rests).update({name: getattr(other, name) for name in common}, _drawn={})
+        return rests
 
     @cached_property
     def recipes(self) -> tuple[str, ...]:

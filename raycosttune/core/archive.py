@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+from raycosttune.core.basis import FEWEST, Basis
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digests
 from raycosttune.core.goal import Goal
@@ -33,7 +34,10 @@ class Archive:
     ) -> None:
         self._space, self._goal, self._cost = space, goal, cost
         self._digests, self._ended, self._roll = Digests(goal), Tally(space, goal), Roll()
+        self._prior = prior
         self._earlier = () if prior is None else prior.add_to(self._ended, space, goal)
+        self._count = 0
+        self.basis: Basis | None = None
         self._paid, self._bills, self._due = Fraction(0), Roll(), list[Placed]()
 
     def known(self, records: Records, profiles: Sequence[ProfileRecord]) -> Knowledge:
@@ -54,6 +58,52 @@ class Archive:
         own = tuple(records.values())
         return Knowledge(own, *where, self._digests, profiles, tally, self._earlier)
 
+    def settled(self, known: Knowledge) -> Knowledge | None:
+        """Returns what decisions rest on where that is not all that is known; see `Basis`.
+
+        Args:
+            known: What is known now.
+
+        Raises:
+            InvalidCostError: If the cost metric fails.
+        """
+        if self._count < FEWEST or self._space.affects_time:
+            return None
+        if self.basis is None or not self.basis.holds(known, self._count):
+            if self.basis is not None and self.basis.ended == self._count:
+                return None  # it is as new as one can be
+            without = tuple(record.trial_id for _, record in self._roll.open)
+            self.basis = self._basis(known, self._ended.copy(), self._count, without)
+            if not self.basis.holds(known, self._count):
+                return None
+        return self.basis.known
+
+    def settle(self, known: Knowledge, trials: int, without: Sequence[str]) -> None:
+        """Rests decisions on what they rested on before a restore.
+
+        Args:
+            known: What is known now.
+            trials: How many trials had begun.
+            without: Those of them that had not ended, by name.
+        """
+        tally, count = Tally(self._space, self._goal), 0
+        if self._prior is not None:
+            self._prior.add_to(tally, self._space, self._goal)
+        for turn, record in enumerate(known.records[:trials]):
+            if record.trial_id not in without and not record.is_live:
+                tally.add(self._digests(record), turn)
+                count += 1
+        self.basis = self._basis(known, tally, count, tuple(without))
+
+    def _basis(self, known: Knowledge, ended: Tally, count: int, without: tuple[str, ...]) -> Basis:
+        trials = count + len(without)
+        records = [r for r in known.records[:trials] if r.trial_id not in without]
+        for profile in known.profiles:
+            ended.add_profile(profile)
+        where = self._space, self._goal, self._cost
+        basis = Knowledge(records, *where, self._digests, known.profiles, ended, self._earlier)
+        return Basis(basis, count, trials, without)
+
     def priced(self, cost: CostMetric, records: Records) -> "Archive":
         """Returns one under another cost that has read the same trials, and reads none again.
 
@@ -65,11 +115,13 @@ class Archive:
         other = Archive(self._space, self._goal, cost)
         other._digests, other._earlier = self._digests, self._earlier
         other._ended, other._roll = self._ended.copy(), self._roll.copy()
+        other._count, other._prior = self._count, self._prior
         return other
 
     def _read(self, records: Records) -> None:
         for turn, record in self._roll.ended(records):
             self._ended.add(self._digests(record), turn)
+            self._count += 1
 
     def spent(self, records: Records, profiles: Sequence[ProfileRecord]) -> float:
         """Returns what everything has cost up to the last reports, exactly summed.

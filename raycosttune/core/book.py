@@ -30,6 +30,8 @@ class Book:
         self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
         self._known: Knowledge | None = None
         self._spent: float | None = None
+        self._settled: Knowledge | None = None
+        self._is_settled = False
         self._open({}, {}, {})
 
     @property
@@ -38,6 +40,14 @@ class Book:
         if self._known is None:
             self._known = self._archive.known(self.records, tuple(self.profiles.values()))
         return self._known
+
+    @property
+    def settled(self) -> Knowledge | None:
+        """What decisions to go on rest on, None where that is all that is known."""
+        if not self._is_settled:
+            self._settled = self._archive.settled(self.known)
+            self._is_settled = True
+        return self._settled
 
     @property
     def live(self) -> list[TrialRecord]:
@@ -81,6 +91,8 @@ class Book:
         record = self.records.get(trial_id) or self.profiles.get(trial_id)
         is_new = record is not None and record.take(observation)
         if is_new:
+            if trial_id in self.profiles:
+                self._archive.basis = None
             self._forget()
         return is_new
 
@@ -89,6 +101,7 @@ class Book:
         record = self.profiles.get(trial_id)
         is_new = record is not None and record.show(profiled)
         if is_new:
+            self._archive.basis = None
             self._forget()
         return is_new
 
@@ -111,4 +124,5 @@ class Book:
 
     def _forget(self) -> None:
         """Has what the records say read anew."""
-        self._known = self._spent = None
+        self._known = self._spent = self._settled = None
+        self._is_settled = False

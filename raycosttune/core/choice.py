@@ -1,7 +1,7 @@
 """What to run next, or why nothing."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from raycosttune.core.certificate import certify
 from raycosttune.core.class_pace import scores
@@ -33,15 +33,28 @@ def experiments(
     known: Knowledge, proposer: Proposer, planner: Planner | None = None
 ) -> list[Experiment]:
     """Ranks the runs worth making, best first; empty where the search is over."""
+    return [] if is_over(known) else ranking(known, proposer, planner)
+
+
+def ranking(
+    known: Knowledge, proposer: Proposer, planner: Planner | None = None
+) -> list[Experiment]:
+    """Ranks the runs worth making in a search that is not over, best first."""
     recipes = has_recipes(proposer)
     incumbent = known.incumbent
     if incumbent is None:
         return planner.first_runs() if planner else first_experiments(known, recipes=recipes)
-    if is_over(known):
-        return []
     if planner:
         return planner.further_runs(incumbent)
     return worthwhile_experiments(known, incumbent, recipes=recipes)
+
+
+def still_open(known: Knowledge, ranked: Sequence[Experiment]) -> list[Experiment]:
+    """Returns of runs that were ranked before those whose cell and recipe were not tried since."""
+    index, recipes = known.grid.index, known.tally.recipes
+    keys = recipes.keys() & {run.recipe for run in ranked}
+    tried = {key: recipes[key].tried for key in keys}
+    return [run for run in ranked if index[run.allocation] not in tried.get(str(run.recipe), ())]
 
 
 def has_recipes(proposer: Proposer) -> bool:
@@ -115,8 +128,8 @@ def choose(
 
 def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) -> Recipe | None:
     """Returns the recipe of an experiment, or None where every proposal was tried before."""
-    if experiment.recipe in known.recipes:
-        return known.recipes[experiment.recipe]
+    if (before := known.tally.recipes.get(str(experiment.recipe))) is not None:
+        return before.recipe
     each = zip(known.accuracy.recipes, scores(known), strict=True)
     scored = [Scored(known.recipes[key], score) for key, score in each]
     if experiment.fixed is not None:
@@ -127,6 +140,13 @@ def choose_recipe(known: Knowledge, experiment: Experiment, proposer: Proposer) 
         if history is None or _is_open(known, experiment, history):
             return recipe
     return None
+
+
+def with_recipe(known: Knowledge, profile: Profile, proposer: Proposer) -> Profile:
+    """Returns a profile with the recipe to time it with, where recipes affect epoch times."""
+    if not known.space.affects_time:
+        return profile
+    return replace(profile, recipe=profile_recipe(known, profile, proposer))
 
 
 def profile_recipe(known: Knowledge, profile: Profile, proposer: Proposer | None) -> Recipe:

@@ -64,6 +64,11 @@ class Knowledge:
         self._digest = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
 
+    def again(self) -> "Knowledge":
+        """Returns the same with nothing worked out yet."""
+        told = self._digest, self.profiles, self.tally, self.earlier
+        return Knowledge(self.records, self.space, self.goal, self.cost, *told)
+
     def _added_up(self) -> Tally:
         tally = Tally(self.space, self.goal)
         for turn, record in enumerate(self.records):
@@ -114,21 +119,15 @@ class Knowledge:
         return fitted_startup(self.tally.startup_seconds)
 
     @cached_property
+    def starts(self) -> tuple[Floats, Floats]:
+        """Lower bound and likely start-up of each cell of the space, both of shape (cells,)."""
+        return self.startup.of_cells(self.space)
+
+    @cached_property
     def samples_per_epoch(self) -> float | None:
         """Samples of an epoch as profiles show them, None before the first."""
         found = (record.samples_per_epoch for record in self.profiles)
         return next((samples for samples in found if samples is not None), None)
-
-    @cached_property
-    def unprofiled(self) -> frozenset[Allocation]:
-        """Cells that a profile left out which timed others."""
-        timed = (record for record in self.profiles if record.epoch_seconds)
-        return frozenset(
-            cell
-            for record in timed
-            for cell in record.profile.cells
-            if cell not in record.epoch_seconds
-        )
 
     @property
     def period(self) -> float:
@@ -249,8 +248,7 @@ class Knowledge:
         Returns:
             Shape (k,).
         """
-        starts, _ = self.startup.of_cells(self.space)
-        return starts[places] + np.exp(time.log_least[places]) * epochs
+        return self.starts[0][places] + np.exp(time.log_least[places]) * epochs
 
     def costs_of(self, places: Ints, seconds: Floats) -> Floats:
         """Returns the costs of holding some cells, checked.

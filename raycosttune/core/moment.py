@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.choice import experiments, has_recipes, is_over
-from raycosttune.core.decision import Decision
+from raycosttune.core.basis import resting_on
+from raycosttune.core.book import Book
+from raycosttune.core.choice import experiments, has_recipes, is_over, ranking, still_open
+from raycosttune.core.decision import Continue, Decision
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.going import going
 from raycosttune.core.knowledge import Knowledge
@@ -33,6 +35,8 @@ class Moment:
         known: What the records say.
         proposer: Proposes the other hyperparameters.
         abilities: What whoever drives the session can do.
+        wishes: What a user wants run.
+        before: The moment whose fits `known` rests on, None for its own.
     """
 
     def __init__(
@@ -41,8 +45,10 @@ class Moment:
         proposer: Proposer,
         abilities: Abilities,
         wishes: Sequence[Wish] = (),
+        before: "Moment | None" = None,
     ) -> None:
         self.known = known
+        self._before = before
         self._proposer, self._abilities, self._wishes = proposer, abilities, wishes
         self._profiles: dict[tuple[object, Left], Profile | None] = {}
 
@@ -130,12 +136,21 @@ class Moment:
         return hopeless(self.known) or lost(self.known, self.planner, recipes=recipes)
 
     @cached_property
-    def ranked(self) -> list[Experiment]:
+    def ranked(self) -> Sequence[Experiment]:
         """The runs to make: those that the user wants, then those that pay, best first."""
-        paying = experiments(self.known, self._proposer, self.planner)
+        paying = self._paying
         if not self._wishes or is_over(self.known):
             return paying
         return [*wished(self.known, self._wishes, paying), *paying]
+
+    @property
+    def _paying(self) -> Sequence[Experiment]:
+        before = self._before
+        if before is None or not before.ranked:
+            return experiments(self.known, self._proposer, self.planner)
+        if self.known.live or self.planner is not None:
+            return ranking(self.known, self._proposer, self.planner)
+        return still_open(self.known, before.ranked)
 
     def profile(self, free_workers: Free, left: Left = UNLIMITED) -> Profile | None:
         """Returns the profile to make, None where none can be made or pays.
@@ -146,9 +161,56 @@ class Moment:
         """
         if not self._profiles_pay:
             return None
+        if self._before is not None:
+            return self._before.profile(free_workers, left)
         by_type = free_workers if isinstance(free_workers, Mapping) else {"": free_workers}
         key = tuple(by_type.items()), left
         if key not in self._profiles:
             made = choose_profile(self.known, self.planner, free_workers, left)
             self._profiles = {key: made}
         return self._profiles[key]
+
+
+class Moments:
+    """Keeps the present moment, by all that is known and as runs that go on are weighed.
+
+    Args:
+        book: What the sweep was told.
+        proposer: See `Moment`, as the others.
+        abilities: What whoever drives the session can do.
+        wishes: What a user wants run.
+    """
+
+    def __init__(
+        self, book: Book, proposer: Proposer, abilities: Abilities, wishes: Sequence[Wish]
+    ) -> None:
+        self._book, self._driven, self._wishes = book, (proposer, abilities), wishes
+        self._exact: Moment | None = None
+        self._before: Moment | None = None
+        self._weighed: Moment | None = None
+
+    @property
+    def exact(self) -> Moment:
+        """The moment of all that is known, worked out when first read after a change."""
+        if self._exact is None or self._exact.known is not self._book.known:
+            self._exact = Moment(self._book.known, *self._driven, self._wishes)
+        return self._exact
+
+    @property
+    def weighed(self) -> Moment:
+        """The same, by the fits of a `Basis` where one holds."""
+        if (settled := self._book.settled) is None:
+            return self.exact
+        if self._before is None or self._before.known is not settled:
+            self._before = Moment(settled, *self._driven)
+        if self._weighed is None or self._weighed.known.tally is not self._book.known.tally:
+            rests = resting_on(self._book.known, settled)
+            self._weighed = Moment(rests, *self._driven, self._wishes, self._before)
+        return self._weighed
+
+    def decide(self, record: TrialRecord, free_workers: Free, *, can_resize: bool) -> Decision:
+        """Decides on a trial; only all that is known may stop or move it. See Moment.decide."""
+        decision = self.weighed.decide(record, free_workers, can_resize=can_resize)
+        if isinstance(decision, Continue) or self.weighed is self.exact:
+            return decision
+        return self.exact.decide(record, free_workers, can_resize=can_resize)

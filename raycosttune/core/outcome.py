@@ -37,7 +37,7 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
             values = (times[:, :, None] * needed.epochs).reshape(len(rows), -1)
             weights = np.tile(needed.weights, times.shape[1]) / times.shape[1]
             seconds[rows] = _quantiles(values, weights)
-    seconds += known.startup.of_cells(known.space)[1][places][:, None]
+    seconds += known.starts[1][places][:, None]
     return seconds, known.costs_of(places, seconds)
 
 

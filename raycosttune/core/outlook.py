@@ -57,7 +57,7 @@ class Outlook:
         self.time = known.time_of(recipe)
         self.log_seconds = self.time.log_mean[places]
         self.sd = self.time.log_sd[places]
-        self.startups = known.startup.of_cells(known.space)[1][places]
+        self.startups = known.starts[1][places]
         # What costs nothing at first is ranked by its time.
         self.rates = np.maximum(known.rates, LEAST_RATE)
         batches, self._at = np.unique(cells_of(known.space).batches[places], return_inverse=True)

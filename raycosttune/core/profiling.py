@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,9 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.planner import Planner
-from raycosttune.core.profile import STEPS, Profile
+from raycosttune.core.profile import STEPS, Profile, ProfileRecord
 from raycosttune.core.retiming import worth_timing
+from raycosttune.core.space import Allocation
 
 SHARE = 0.4  # of the cost put at risk by an unknown epoch time that a profile saves
 TOP = 2  # cells timed in one start
@@ -160,8 +162,16 @@ def _saved(known: Knowledge, outlook: Outlook) -> Floats:
     if incumbent is not None:
         worth = runs * worth_timing(outlook, incumbent)
         saved = np.where(np.isnan(worth), saved, worth)
-    shut = known.unprofiled
+    shut = left_out(known.profiles)
     return np.where([cell in shut for cell in outlook.cells], 0.0, saved)
+
+
+def left_out(profiles: Sequence[ProfileRecord]) -> frozenset[Allocation]:
+    """Returns the cells that a profile left out which timed others."""
+    timed = (record for record in profiles if record.epoch_seconds)
+    return frozenset(
+        cell for each in timed for cell in each.profile.cells if cell not in each.epoch_seconds
+    )
 
 
 def _guests(outlook: Outlook, hosts: list[int], saved: Floats, steps: Floats) -> list[int]:

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
+from raycosttune.core.age import Age
 from raycosttune.core.book import Book
-from raycosttune.core.choice import Start, choose, crowd, nothing_left, profile_recipe
+from raycosttune.core.choice import Start, choose, crowd, nothing_left, with_recipe
 from raycosttune.core.cost import CostMetric, NodeHours
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.decision import (
@@ -26,7 +26,7 @@ from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import is_affordable, overdue, reached_limit
-from raycosttune.core.moment import Moment
+from raycosttune.core.moment import Moment, Moments
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
@@ -87,19 +87,14 @@ class Session(Book):
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self.learning_rate = learning_rate
-        self._clock = clock
-        self._started = clock()
-        self._elapsed_before = 0.0
-        self._abilities, self._wishes = abilities or Abilities(), tuple(wishes)
-        self._moment: Moment | None = None
-        self._write = Writer()
+        self._age = Age(clock)
+        self._abilities, self._wishes, self._write = abilities or Abilities(), wishes, Writer()
+        self._moments = Moments(self, self._proposer, self._abilities, tuple(wishes))
 
     @property
     def moment(self) -> Moment:
-        """What is known and worth doing now, worked out when first read after a change."""
-        if self._moment is None or self._moment.known is not self.known:
-            self._moment = Moment(self.known, self._proposer, self._abilities, self._wishes)
-        return self._moment
+        """What is known and worth doing now."""
+        return self._moments.exact
 
     @property
     def can_resize(self) -> bool:
@@ -109,7 +104,7 @@ class Session(Book):
     @property
     def elapsed_seconds(self) -> float:
         """Wall time of the sweep; time between a crash and a restore is not counted."""
-        return self._elapsed_before + self._clock() - self._started
+        return self._age.seconds
 
     def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Answers what a new trial shall do; the same again for a known trial.
@@ -135,20 +130,22 @@ class Session(Book):
     def _answer(self, trial_id: str, free_workers: Free) -> Answer:
         if (known := self._known_answer(trial_id)) is not None:
             return known
-        if reason := self._limit() or self.moment.lost:
+        moment = self._moments.weighed
+        if reason := self._limit() or moment.lost:
             return Finished(reason)
         if self._abilities.profile and self.live_profiles:
             return Wait("a profile runs")
-        if self.live and (reason := crowd(self.known, self.max_concurrent)):
+        if self.live and (reason := crowd(moment.known, self.max_concurrent)):
             return Wait(reason)
-        if (profile := self._due_profile(free_workers)) is not None:
-            if self.space.affects_time:
-                recipe = profile_recipe(self.known, profile, self._proposer)
-                profile = replace(profile, recipe=recipe)
+        if (profile := self._due_profile(free_workers, moment)) is not None:
+            profile = with_recipe(self.known, profile, self._proposer)
             self.profiles[trial_id] = ProfileRecord(trial_id, profile, started=self.elapsed_seconds)
             self._forget()
             return profile
-        answer = choose(self.known, self._choices(), self._proposer, free_workers)
+        if not (choices := self._choices(moment)):
+            moment = self.moment  # only everything known may say that nothing pays
+            choices = self._choices(moment)
+        answer = choose(moment.known, choices, self._proposer, free_workers)
         return self._start(trial_id, answer) if isinstance(answer, Start) else answer
 
     def _known_answer(self, trial_id: str) -> Run | Profile | None:
@@ -165,7 +162,7 @@ class Session(Book):
         if record is None or not record.is_live or record.allocation not in self.space.cells:
             return Continue()
         try:
-            decision = self.moment.decide(record, free_workers, can_resize=can_resize)
+            decision = self._moments.decide(record, free_workers, can_resize=can_resize)
             if not isinstance(decision, Stop) and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
@@ -203,19 +200,10 @@ class Session(Book):
         Raises:
             InvalidCostError: If the cost metric breaks a law of costs.
         """
-        other = Session(
-            self.space,
-            self.goal,
-            cost=cost,
-            proposer=self._proposer,
-            learning_rate=self.learning_rate,
-            max_concurrent=self.max_concurrent,
-            abilities=self._abilities,
-            wishes=self._wishes,
-            clock=self._clock,
+        other: Session = self._like(
+            {"cost": cost, "proposer": self._proposer, "clock": self._age.clock}
         )
-        other.prior, other._started = self.prior, self._started
-        other._elapsed_before = self._elapsed_before
+        other.prior, other.learning_rate, other._age = self.prior, self.learning_rate, self._age
         other.records, other.profiles, other._why = self.records, self.profiles, self._why
         other._archive = self._archive.priced(cost, self.records)
         return other
@@ -225,18 +213,22 @@ class Session(Book):
         proposer = self._proposer
         if not has_own_recipes and not isinstance(proposer, NoHyperparameters):
             proposer = NumberedRecipes()
-        where, cost, prior = (self.space, self.goal), self.cost, self.prior
-        copy = Session(*where, cost=cost, proposer=proposer, prior=prior, clock=clock)
-        copy.max_concurrent, copy._abilities = self.max_concurrent, self._abilities
-        copy._wishes = self._wishes
+        told = {"cost": self.cost, "prior": self.prior, "proposer": proposer, "clock": clock}
+        copy = self._like(told)
         copy.load_state(self.state())
         return copy
+
+    def _like(self, other: dict[str, Any]) -> "Session":
+        """Returns an empty session that may do the same, with some other arguments."""
+        same: dict[str, Any] = {"abilities": self._abilities, "wishes": self._wishes}
+        most = self.max_concurrent
+        return Session(self.space, self.goal, max_concurrent=most, **same, **other)
 
     @property
     def ahead(self) -> Experiment | Profile | str:
         """The run or profile that comes next, or why none does."""
-        what = self._limit() or self.moment.lost or self._due_profile(None)
-        return what or next(iter(self._choices()), nothing_left(self.known))
+        what = self._limit() or self.moment.lost or self._due_profile(None, self.moment)
+        return what or next(iter(self._choices(self.moment)), nothing_left(self.known))
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
@@ -257,7 +249,9 @@ class Session(Book):
     def state(self) -> dict[str, Any]:
         """Returns everything that is not an argument, as JSON-able data that nobody may change."""
         records = map(self._write, self.records.values())
-        return session_to_data(records, self.profiles.values(), self._why, self.elapsed_seconds)
+        told = records, self.profiles.values(), self._why, self.elapsed_seconds
+        basis = self._archive.basis
+        return session_to_data(*told, None if basis is None else basis.data)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Goes on from a saved state.
@@ -267,11 +261,13 @@ class Session(Book):
         """
         read = session_from_data(state)
         self._open(read.records, read.profiles, read.why)
-        self._elapsed_before, self._started = read.elapsed_seconds, self._clock()
+        if read.basis is not None:
+            self._archive.settle(self.known, *read.basis)
+        self._age.resume(read.elapsed_seconds)
 
     def advance(self, elapsed_seconds: float) -> None:
         """Counts at least so much of the sweep's deadline as passed, as a journal says."""
-        self._elapsed_before += max(elapsed_seconds - self.elapsed_seconds, 0.0)
+        self._age.reach(elapsed_seconds)
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why
@@ -288,14 +284,14 @@ class Session(Book):
             recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)
 
-    def _due_profile(self, free_workers: Free) -> Profile | None:
+    def _due_profile(self, free_workers: Free, moment: Moment) -> Profile | None:
         left = left_of(self.goal, **self._so_far())
-        return None if self.live else self.moment.profile(free_workers, left)
+        return None if self.live else moment.profile(free_workers, left)
 
-    def _choices(self) -> list[Experiment]:
+    def _choices(self, moment: Moment) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""
-        so_far, ranked = self._so_far(), self.moment.ranked
-        return [choice for choice in ranked if is_affordable(self.known, choice, **so_far)]
+        so_far, ranked = self._so_far(), moment.ranked
+        return [choice for choice in ranked if is_affordable(moment.known, choice, **so_far)]
 
     def _limit(self) -> str:
         return reached_limit(self.known, **self._so_far())

@@ -145,6 +145,7 @@ def session_to_data(
     profiles: Iterable[ProfileRecord],
     why: Mapping[str, str],
     elapsed_seconds: float,
+    basis: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Returns a session's state as JSON-able data; its records are such already."""
     return {
@@ -153,6 +154,7 @@ def session_to_data(
         "records": list(records),
         "profiles": [_profile_to_data(profile) for profile in profiles],
         "why": dict(why),
+        "basis": basis,
     }
 
 
@@ -164,6 +166,7 @@ class SessionState:
     profiles: dict[str, ProfileRecord]
     why: dict[str, str]
     elapsed_seconds: float
+    basis: tuple[int, tuple[str, ...]] | None = None
 
 
 def session_from_data(state: Mapping[str, Any]) -> SessionState:
@@ -177,6 +180,7 @@ def session_from_data(state: Mapping[str, Any]) -> SessionState:
         records = [record_from_data(data) for data in state["records"]]
         profiles = [_profile_from_data(data) for data in state.get("profiles", ())]
         elapsed = checked(state, "elapsed_seconds", read_amount)
+        basis = _basis_from_data(state.get("basis"))
         why = {str(key): str(value) for key, value in state["why"].items()}
     except InvalidStateError:
         raise
@@ -188,7 +192,15 @@ def session_from_data(state: Mapping[str, Any]) -> SessionState:
         {profile.trial_id: profile for profile in profiles},
         why,
         elapsed,
+        basis,
     )
+
+
+def _basis_from_data(data: Mapping[str, Any] | None) -> tuple[int, tuple[str, ...]] | None:
+    """Reads how many trials had begun and which of them had not ended; see `Basis`."""
+    if data is None:
+        return None
+    return checked(data, "trials", read_whole), tuple(map(str, data["without"]))
 
 
 def check_version(state: object) -> None:

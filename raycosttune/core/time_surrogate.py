@@ -1,6 +1,8 @@
 """Seconds of an epoch over workers and batches: T(n, b)."""
 
+import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -20,6 +22,7 @@ NODE_FACTOR = 3.0
 PRIOR_SAMPLES = 4  # what the prior of the noise counts in the bounds
 LEAST_HALF_WIDTH = 0.02
 Z90 = 1.6448536269514722  # 90 % of a Gaussian lie within so many deviations
+FEW, MEDIAN_WORTH = 2, 2 / math.pi  # the median of more is worth so much of their mean
 Z_MAD = 1.4826  # deviations of a Gaussian in its median absolute deviation
 
 
@@ -79,6 +82,33 @@ class TimeSurrogate:
         reach = low[:, None] + self._shape.least[np.ix_(at, at)]
         apart, by = reach.max(axis=0) - high, reach.argmax(axis=0)
         return [(int(at[k]), int(at[by[k]]), float(apart[k])) for k in np.flatnonzero(apart > 0)]
+
+    def tightened(self, samples: Mapping[int, Readings]) -> "TimeSurrogate":
+        """Returns the same fit within bounds that further cells tighten, each its own alone.
+
+        Args:
+            samples: Seconds of single epochs of these cells by their place, none empty.
+        """
+        other = copy(self)
+        least, most = self.log_least.copy(), self.log_most.copy()
+        for place, seen in samples.items():
+            half = self._half_width(len(seen))
+            least[place] = max(least[place], seen.log_median - half)
+            most[place] = min(most[place], seen.log_median + half)
+        other.log_least, other.log_most = least, most
+        for derived in ("log_mean", "log_sd"):
+            vars(other).pop(derived, None)
+        return other
+
+    def contradicts(self, place: int, seen: Readings) -> bool:
+        """Tells whether the bounds exclude what another cell, given by its place, shows."""
+        half = self._half_width(len(seen))
+        reach = self.log_least[place] - half, self.log_most[place] + half
+        return not reach[0] <= seen.log_median <= reach[1]
+
+    def _half_width(self, samples: int) -> float:
+        counts = samples * MEDIAN_WORTH if samples > FEW else samples
+        return max(LEAST_HALF_WIDTH, 2 * self._spread / math.sqrt(counts))
 
     @cached_property
     def is_empty(self) -> bool:
@@ -189,12 +219,16 @@ class TimeSurrogate:
         return least
 
     @cached_property
+    def _spread(self) -> float:
+        """Deviation of samples within cells, by them and the prior."""
+        squares = PRIOR_SAMPLES * NOISE_SD**2 + self._measured.squares
+        return math.sqrt(squares / (PRIOR_SAMPLES + self._measured.freedom))
+
+    @cached_property
     def _intervals(self) -> tuple[Floats, Floats]:
         """Ends of the measured intervals; the noise within cells alone, as no law may enter."""
         known = self._measured
-        squares = PRIOR_SAMPLES * NOISE_SD**2 + known.squares
-        noise = np.sqrt(squares / (PRIOR_SAMPLES + known.freedom))
-        half = np.maximum(LEAST_HALF_WIDTH, 2 * noise / np.sqrt(known.counts))
+        half = np.maximum(LEAST_HALF_WIDTH, 2 * self._spread / np.sqrt(known.counts))
         return known.values - half, known.values + half
 
 
@@ -252,8 +286,7 @@ def measured_of(samples: Mapping[int, Readings]) -> Measured:
     return Measured(
         places=np.array(places, dtype=np.int64),
         values=np.array([seen.log_median for seen in kept]),
-        # A median of many is worth 2 / pi of their mean.
-        counts=np.where(sizes > 2, sizes * 2 / np.pi, sizes),  # noqa: PLR2004 - it is the mean of two
+        counts=np.where(sizes > FEW, sizes * 2 / np.pi, sizes),
         squares=float((np.minimum(np.abs(off), most) ** 2).sum()),
         freedom=int(sizes.sum()) - len(kept),
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -52,6 +53,12 @@ class Times:
         if name in self._of:
             return self._of[name]
         return self._untimed if self._space.affects_time else self.unknown
+
+    def tightened(self, samples: Mapping[int, Readings]) -> "Times":
+        """Returns the same fit of the one class; see TimeSurrogate.tightened."""
+        other = copy(self)
+        other.unknown = self.unknown.tightened(samples)
+        return other
 
     @cached_property
     def unknown(self) -> TimeSurrogate:
