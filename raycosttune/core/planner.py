@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from raycosttune.core.array import Floats
+from raycosttune.core.belief import SHARED
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.digest import Digest
 from raycosttune.core.evidence import RUN_SD
@@ -27,7 +28,7 @@ MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
-LUCK = 0.5  # of what runs take more or less than expected, the part that is another one's not
+LUCK = 1 - SHARED  # of what a run takes beyond what was expected, the part that no other one does
 NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
 SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
 
