@@ -2,7 +2,7 @@
 
 Usage: python examples/digits_sweep.py [--smoke] [--storage DIR]
 
-Takes about ten minutes on two cores; `--smoke` trains a tiny network in under a minute.
+Takes six to ten minutes on two cores; `--smoke` trains a tiny network in under a minute.
 """
 
 import argparse
