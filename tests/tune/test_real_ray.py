@@ -56,7 +56,7 @@ SPACE = {
 def test_a_sweep_of_functions_with_tune_run(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    search = make_search(Goal(target=0.9, deadline_seconds=60))
+    search = make_search(Goal(target=0.9, deadline_seconds=600, planned_runs=2))
     with caplog.at_level(logging.WARNING, logger="raycosttune"):
         tune.run(
             function_trainable(train),
