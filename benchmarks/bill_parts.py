@@ -25,7 +25,7 @@ import numpy as np
 from replay import COSTS
 from replay_tasks import GROUPS, Task, read, tasks, truth
 
-from raycosttune.core.cost import checked_cost
+from raycosttune.core.cost import CostMetric, checked_cost
 from raycosttune.core.observation import EndCause
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
 from raycosttune.core.session import Session
@@ -82,7 +82,7 @@ def run(job: Job, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def spent(outcome: Outcome, cost: Any, limit: float | None) -> list[tuple[str, float]]:  # noqa: ANN401 - a cost metric
+def spent(outcome: Outcome, cost: CostMetric, limit: float | None) -> list[tuple[str, float]]:
     """Returns what each start of workers was for, and what it cost."""
     found, is_delivered = [], False
     for trial in outcome.trials:

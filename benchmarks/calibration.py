@@ -23,11 +23,10 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from replay_tasks import JOBS, read, tasks
@@ -102,7 +101,9 @@ class Watched(Session):
             self._note_epochs(planner)
         return super().ask(trial_id, free_workers=free_workers)
 
-    def decide(self, trial_id: str, **options: Any) -> Decision:  # noqa: ANN401 - passed on
+    def decide(
+        self, trial_id: str, *, free_workers: Free = None, can_resize: bool = True
+    ) -> Decision:
         """See Session.decide."""
         record, planner = self.records[trial_id], self.moment.forecast
         needed, end = self._needs(record.allocation, self._repetition(record))
@@ -111,7 +112,7 @@ class Watched(Session):
             if self.goal.deadline_seconds is not None:
                 left = self.goal.deadline_seconds - record.run_seconds
                 self._note_deadline(planner, record, left, (needed, end))
-        return super().decide(trial_id, **options)
+        return super().decide(trial_id, free_workers=free_workers, can_resize=can_resize)
 
     def _repetition(self, record: TrialRecord) -> int:
         """Counts the runs that were begun in a run's cell before it."""
@@ -170,7 +171,7 @@ def run(job: Job) -> Notes:
     goal, cost, notes = replace(goal, planned_runs=job.planned_runs), COSTS[job.cost], Notes()
     noise = Noise(job.noise, curves=True)
 
-    def start(clock: Any) -> Watched:  # noqa: ANN401 - a function of nothing
+    def start(clock: Callable[[], float]) -> Watched:
         able = Abilities(profile=True, resize=True)
         args = workload.space, goal
         session = Watched(*args, cost=cost, max_concurrent=1, abilities=able, clock=clock)

@@ -22,11 +22,10 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from calibration import COSTS
@@ -116,11 +115,13 @@ class Watched(Session):
             self._note()
         return super().ask(trial_id, free_workers=free_workers)
 
-    def decide(self, trial_id: str, **options: Any) -> Decision:  # noqa: ANN401 - passed on
+    def decide(
+        self, trial_id: str, *, free_workers: Free = None, can_resize: bool = True
+    ) -> Decision:
         """See Session.decide."""
         if len(self.records[trial_id].reports) in REPORTS:
             self._note()
-        return super().decide(trial_id, **options)
+        return super().decide(trial_id, free_workers=free_workers, can_resize=can_resize)
 
     def _note(self) -> None:
         surface = self.moment.surface
@@ -206,7 +207,7 @@ def run(case: Case) -> list[Row]:
     goal = replace(goal, planned_runs=case.planned_runs, deadline_seconds=limit)
     cost, noise, rows = COSTS[options.cost], Noise(options.noise, curves=True), list[Row]()
 
-    def start(clock: Any) -> Watched:  # noqa: ANN401 - a function of nothing
+    def start(clock: Callable[[], float]) -> Watched:
         able = Abilities(profile=True, resize=True)
         args = workload.space, goal
         session = Watched(*args, cost=cost, max_concurrent=1, abilities=able, clock=clock)
