@@ -14,7 +14,7 @@ from raycosttune import Dollars, NodePrice, Plan, PriceSheet
 from raycosttune.core.goal import Goal
 from raycosttune.results.past_sweep import read_sweep
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
-from tests.real_ray import ROOT
+from tests.real_ray import ROOT, forks
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 STORE = 100_000_000
@@ -31,9 +31,11 @@ def _nodes_of_two_types(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     head["include_dashboard"] = False
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.add_node(num_cpus=2, resources={"new": 2}, object_store_memory=STORE)
-    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
-    yield
-    ray.shutdown()
+    with forks() as environment:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        ray.init(address=cluster.address, runtime_env=environment, **quiet)
+        yield
+        ray.shutdown()
     cluster.shutdown()
 
 
