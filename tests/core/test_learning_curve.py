@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.learning_curve import curve_evidence, scale_evidence
+from raycosttune.core.learning_curve import curve_evidence, has_stepped, scale_evidence
 
 LOGS = np.linspace(math.log(2), math.log(2000), 400)
 SCALES = np.linspace(math.log(4), math.log(40000), 200)
@@ -15,16 +15,73 @@ def likeliest(evidence: object, at: object) -> float:
     return float(np.asarray(at).ravel()[int(np.argmax(np.asarray(evidence)))])
 
 
-@given(end=st.floats(12, 400), share=st.floats(0.2, 0.8), height=st.floats(0.01, 100))
-def test_a_gap_that_shrinks_in_log_epochs_is_extrapolated_to_its_end(
-    end: float, share: float, height: float
+def curve(end: float, until: float, power: float, noise: float = 0.0) -> list[tuple[float, float]]:
+    """Returns a learning curve that follows a power of the epochs, 0 for their logarithm."""
+    rng = np.random.default_rng(0)
+
+    def gap(epoch: float) -> float:
+        if power == 0:
+            return 1 - math.log(epoch) / math.log(end)
+        return float((epoch**-power - end**-power) / (1 - end**-power))
+
+    shown = (float(epoch) for epoch in range(1, int(until) + 1))
+    return [(e, max(gap(e) + noise * rng.standard_normal(), 0.0)) for e in shown]
+
+
+def stepped(until: int, drop: int = 30) -> list[tuple[float, float]]:
+    """Returns a curve that stands still but for one fall of its gap."""
+    return [(float(epoch), 0.4 if epoch < drop else 0.05) for epoch in range(1, until + 1)]
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25, 0.5, 1.0])
+@pytest.mark.parametrize("end", [50.0, 200.0])
+def test_a_curve_that_follows_a_power_of_the_epochs_is_extrapolated_to_its_end(
+    power: float, end: float
 ) -> None:
-    epochs = range(1, max(int(end**share), 3) + 1)
-    gaps = [(float(e), height * (1 - math.log(e) / math.log(end))) for e in epochs]
-    found = likeliest(curve_evidence(gaps, LOGS), LOGS)
-    # The median of the last three gaps is that of the last but one: so far behind it may be.
-    late = math.log(epochs[-1]) / math.log(epochs[-2])
-    assert math.log(end) - 0.05 <= found <= min(late * math.log(end), LOGS[-1]) + 0.05
+    found = likeliest(curve_evidence(curve(end, end / 2, power), LOGS), LOGS)
+    assert found == pytest.approx(math.log(end), abs=0.35)
+
+
+def test_a_bent_curve_is_not_taken_for_one_that_soon_ends() -> None:
+    """On a logarithm's line through both ends the target is nearer than the bend says."""
+    bent = curve(100, 40, power=0.75)
+    found = likeliest(curve_evidence(bent, LOGS), LOGS)
+    line = math.log(40) / (1 - bent[-1][1])
+    assert found > line + 0.2
+
+
+def test_what_fits_its_law_well_is_foretold_more_closely() -> None:
+    smooth, rough = (curve_evidence(curve(100, 40, 0.25, noise), LOGS) for noise in (0.0, 0.1))
+    spread = [np.ptp(LOGS[told > told.max() - 2]) for told in (smooth, rough)]
+    assert spread[0] < spread[1]
+
+
+def test_a_noisy_curve_reaches_the_target_before_its_trend_does() -> None:
+    near = [(float(e), 0.06 + 0.05 * (-1) ** e if e > 1 else 1.0) for e in range(1, 30)]
+    calm = [(e, 0.06 if e > 1 else 1.0) for e, _ in near]
+    soon, late = np.array([math.log(32)]), np.array([math.log(320)])
+    told = [float((curve_evidence(c, soon) - curve_evidence(c, late))[0]) for c in (near, calm)]
+    assert told[0] > told[1]
+
+
+def test_once_its_rate_fell_in_a_step_a_curve_says_nothing() -> None:
+    assert curve_evidence(stepped(33), LOGS).any()  # it may reach the target with this fall
+    assert not curve_evidence(stepped(45), LOGS).any()
+
+
+@pytest.mark.parametrize("until", [1, 2, 20, 29, 33])
+def test_no_step_is_seen_before_it_and_next_to_it(until: int) -> None:
+    assert not has_stepped(stepped(until))
+
+
+@pytest.mark.parametrize("power", [0.0, 0.25, 0.5, 1.0])
+def test_a_smooth_curve_has_no_step(power: float) -> None:
+    assert not any(has_stepped(curve(100, until, power)) for until in range(1, 100))
+
+
+def test_one_lucky_evaluation_is_no_step() -> None:
+    lucky = [(float(epoch), 0.01 if epoch == 30 else 0.4) for epoch in range(1, 60)]
+    assert not has_stepped(lucky)
 
 
 @given(st.lists(st.floats(0.01, 1), min_size=2, max_size=9), st.floats(0.1, 10))
