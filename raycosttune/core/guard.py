@@ -36,6 +36,10 @@ class Chances:
     later: Floats
     costs: Floats
 
+    def of(self, workers: int) -> float:
+        """Returns the chance of a count to reach the target by the deadline."""
+        return float(self.in_time[self.workers.index(workers)])
+
 
 def chances(
     outlook: Outlook,
@@ -100,7 +104,7 @@ def guarded(seen: Chances, going: Going) -> Resize | Stop | None:
     ends where none of them has a chance. In between it runs on: its last checkpoint before
     the deadline is the best that can be had.
     """
-    now = float(seen.in_time[seen.workers.index(going.workers)])
+    now = seen.of(going.workers)
     if now >= SAFE:
         return None
     if (stop := hopeless(seen)) is not None:

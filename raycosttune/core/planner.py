@@ -27,10 +27,10 @@ LOSS = 2.0  # a failure's least cost, in whole runs
 MOST_LOSS = 20.0
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
-OPTIMISM = 1.1  # what a fresh run is found dearer for each one that was given up
+OPTIMISM = 1.1  # what a fresh run is found dearer for each one given up, that at hand included
 LUCK = 1 - SHARED  # of what a run takes beyond what was expected, the part that no other one does
 NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
-SAVES = 0.97  # a run is given up only where a fresh one costs less than this of going on
+SAVES = 0.97  # going on, or a fresh run, is the cheaper one where it costs less than this of both
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Planner:
         the more epochs that failure shows to be needed.
         """
         known, anew, fresh = self._known, self.outlook(self.new_recipe), self.fresh(self.new_recipe)
-        anew_cost = float(fresh.costs.min()) * OPTIMISM**known.tally.given_up
+        anew_cost = float(fresh.costs.min()) * OPTIMISM ** (known.tally.given_up + 1)
         on, place = outlook.step(
             record.allocation.batch_size,
             penalty=anew_cost,
@@ -263,6 +263,9 @@ class Planner:
                 return Stop(StopCause.COST, f"{why}{anew_cost:.3g}")
         workers = outlook.cells[place].workers
         if workers == going.workers:
+            return Continue()
+        # Who may as well give up buys no cheaper workers to be late on.
+        if on > SAVES * anew_cost and seen.of(workers) < seen.of(going.workers):
             return Continue()
         return Resize(workers, f"{workers} workers are expected to reach the target for less")
 
