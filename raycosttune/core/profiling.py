@@ -14,11 +14,12 @@ from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import STEPS, Profile, ProfileRecord
+from raycosttune.core.retiming import worth_timing
 from raycosttune.core.space import Allocation
 
 SHARE = 0.4  # of the cost put at risk by an unknown epoch time that a profile saves
 TOP = 2  # cells timed in one start
-LEAST_SD, LEAST_TIMED_SD = 0.06, 0.02
+LEAST_SD = 0.06
 MOST_SD = 0.7
 MOST_PROFILES = 40
 MOST_CELLS = 8
@@ -105,37 +106,24 @@ def next_profile(
 ) -> Profile | None:
     """Returns the profile that pays best, or None where none pays.
 
-    What an uncertain epoch time puts at risk is the chance that its cell is near the best, times
-    the part of its deviation that a sample takes away, times what the runs still to be made cost.
+    Where a batch has reached the target, a sample is worth what the plan is expected to fall by.
+    Elsewhere an uncertain epoch time puts at risk the chance that its cell is near the best,
+    times the part of its deviation that a sample takes away, times what runs still cost. Until
+    the target is reached that is the next run alone: what later ones need can be timed then,
+    when the epochs are known.
     """
     samples = known.samples_per_epoch
     most = MOST_PROFILES * len(known.space.types)
     if len(known.profiles) >= most or known.remaining_runs == 0 or samples is None:
         return None
-    shut = left_out(known.profiles)
-    # A recipe that was not tried may be of any class: what one of them timed counts as timed.
-    time = known.times if outlook.recipe is None else outlook.time
-    is_timed = time.is_known[known.places]
-    is_open = np.array([cell not in shut for cell in outlook.cells])
-    is_open &= outlook.sd > np.where(is_timed, LEAST_TIMED_SD, LEAST_SD)
-    if known.incumbent is None:  # the epochs are far less certain than any timed cell
-        is_open &= ~is_timed
-    if not is_open.any():
+    saved = _saved(known, outlook)
+    if not saved.any():
         return None
-    near = outlook.near
-    # One more sample takes away the less, the more is known. A timed cell is timed again only
-    # once the epochs are known, too, and for what others may still take from it.
-    noise = outlook.time.noise
-    gone = 1 - noise / np.hypot(outlook.sd, noise)
-    chance = np.where(is_timed, np.minimum(near.chance, 1 - near.chance), near.chance)
-    risk = gone * (chance * np.minimum(outlook.sd, MOST_SD) + near.doubt)
-    risk = np.where(is_open, risk, 0.0)
     steps = STEPS * np.exp(outlook.log_seconds) / samples
     steps = steps * np.array([cell.batch_size for cell in outlook.cells])
-    saved = SHARE * known.remaining_runs * near.cost * risk
     best: tuple[float, Profile] | None = None
     for (node_type, workers), places in _by_workers(outlook).items():
-        top = [k for k in sorted(places, key=lambda k: -risk[k])[:TOP] if risk[k] > 0]
+        top = [k for k in sorted(places, key=lambda k: -saved[k])[:TOP] if saved[k] > 0]
         if not top or workers > free_of(free, node_type):
             continue
         saving, seconds = float(saved[places].sum()), outlook.startups[top[0]] + steps[top].sum()
@@ -158,6 +146,24 @@ def next_profile(
             cells = tuple(sorted(outlook.cells[k] for k in [*top, *guests]))
             best = value, Profile(cells, why=why)
     return None if best is None else best[1]
+
+
+def _saved(known: Knowledge, outlook: Outlook) -> Floats:
+    """What one more sample of each cell is expected to save, 0 where none is to be taken."""
+    sd, near, incumbent = outlook.sd, outlook.near, known.incumbent
+    # A recipe that was not tried may be of any class: what one of them timed counts as timed.
+    time = known.times if outlook.recipe is None else outlook.time
+    # One more sample takes away the less, the more is known.
+    gone = 1 - outlook.time.noise / np.hypot(sd, outlook.time.noise)
+    runs = 1 if incumbent is None else known.remaining_runs
+    risk = gone * (near.chance * np.minimum(sd, MOST_SD) + near.doubt)
+    is_open = (sd > LEAST_SD) & ~time.is_known[known.places]  # epochs are less certain
+    saved = np.where(is_open, SHARE * runs * near.cost * risk, 0.0)
+    if incumbent is not None:
+        worth = runs * worth_timing(outlook, incumbent)
+        saved = np.where(np.isnan(worth), saved, worth)
+    shut = left_out(known.profiles)
+    return np.where([cell in shut for cell in outlook.cells], 0.0, saved)
 
 
 def left_out(profiles: Sequence[ProfileRecord]) -> frozenset[Allocation]:

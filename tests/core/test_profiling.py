@@ -88,11 +88,9 @@ def test_no_profile_outlasts_what_is_left_of_the_sweep(limit: str) -> None:
 
 @pytest.mark.parametrize("limit", ["cost", "seconds"])
 def test_guests_that_would_outlast_what_is_left_are_not_timed(limit: str) -> None:
-    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=600.0)
-    fastest = min(slow.seconds(cell) for cell in SPACE.cells)
-    limits = goal(planned_runs=1000, deadline_seconds=1.3 * fastest)
-    measured = profiled(slow, FEWEST[:2])
-    known = Knowledge((), SPACE, limits, know(SPACE, JOB, FEWEST).cost, profiles=(measured,))
+    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=60.0)
+    reached = [slow.record(goal(), SPACE.cells[0], "t")]
+    known = know(SPACE, slow, FEWEST[:2], reached, limits=goal(planned_runs=1000))
     whole = choose_profile(known, planner(known), math.inf)
     assert whole is not None
     hosts = [cell for cell in whole.cells if cell.workers == whole.held.workers]
@@ -134,8 +132,8 @@ def test_profiles_are_of_unmeasured_cells_of_the_space_and_end(
 
 
 def test_a_cell_is_timed_again_only_where_much_hangs_on_it_once_the_epochs_are_known() -> None:
-    """Epoch times that follow no law are known less well."""
-    uneven = {c: s * (0.85, 1.2)[k % 2] for k, (c, s) in enumerate(JOB.epoch_seconds.items())}
+    """Epoch times that follow no law are known less well, and the cells are close rivals."""
+    uneven = {c: 60.0 / c.workers * (0.99, 1.01)[k % 2] for k, c in enumerate(SPACE.cells)}
     job = Job(uneven, JOB.epochs)
     reached = [job.record(goal(), SPACE.cells[4], "r")]
 
@@ -212,12 +210,15 @@ def test_times_without_a_profile_have_no_price_and_make_none() -> None:
     assert choose_profile(known, planner(known), math.inf) is None
 
 
-def test_more_planned_runs_never_make_fewer_profiles() -> None:
+@pytest.mark.parametrize("is_reached", [False, True])
+def test_more_planned_runs_never_make_fewer_profiles(*, is_reached: bool) -> None:
     counts = []
+    records = [JOB.record(goal(), FEWEST[0], "t")] if is_reached else []
     for planned in (1, 10, 1000):
         made = [profiled(JOB, FEWEST)]
         while True:
-            known = with_profiles(*made, planned_runs=planned)
+            limits, cost = goal(planned_runs=planned), know(SPACE, JOB, FEWEST).cost
+            known = Knowledge(records, SPACE, limits, cost, profiles=tuple(made))
             chooser = planner(known)
             assert chooser is not None
             profile = next_profile(known, chooser.outlook("{}"))
@@ -226,6 +227,7 @@ def test_more_planned_runs_never_make_fewer_profiles() -> None:
             made.append(profiled(JOB, profile.cells, f"p{len(made)}"))
         counts.append(len(made))
     assert counts == sorted(counts)
+    assert (counts[0] == counts[-1]) is not is_reached
 
 
 def test_with_a_success_the_recipe_that_reached_it_is_what_counts() -> None:
@@ -244,11 +246,9 @@ def test_a_start_that_costs_more_than_it_may_save_is_not_made() -> None:
 
 
 def test_a_start_that_is_dear_times_cells_of_fewer_workers_too() -> None:
-    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=600.0)
-    fastest = min(slow.seconds(cell) for cell in SPACE.cells)
-    limits = goal(planned_runs=1000, deadline_seconds=1.3 * fastest)
-    measured = profiled(slow, FEWEST[:2])
-    known = Knowledge((), SPACE, limits, know(SPACE, JOB, FEWEST).cost, profiles=(measured,))
+    slow = Job(JOB.epoch_seconds, JOB.epochs, startup_seconds=20.0)
+    reached = [slow.record(goal(), SPACE.cells[0], "t")]
+    known = know(SPACE, slow, FEWEST[:2], reached, limits=goal(planned_runs=1000))
     profile = choose_profile(known, planner(known), math.inf)
     assert profile is not None
     assert {2, 4} <= {cell.workers for cell in profile.cells}

@@ -14,11 +14,12 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
 from raycosttune.core.outcome import outcomes
 from raycosttune.core.planner import Planner, _lasting
+from raycosttune.core.profile import Profile
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.under_way import under_way
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
-from tests.core.told import begun, first_run, profiled, vain
+from tests.core.told import begun, first_run, profiled, shown, vain
 
 SPACE = Space((1, 2, 4), (32, 252, 256))
 JOB = amdahl(SPACE, noise_scale=1000.0)
@@ -154,11 +155,16 @@ def at_once(space: Space, planned: int, *, profile: bool) -> int:
         sweep.tell(name, job.report(limits, record.allocation, record.recipe, epoch))
     sweep.tell(name, Ended(EndCause.REACHED))
     assert bool(profiles) is profile
-    for k in range(10):
+    runs = 0
+    for k in range(30):
         answer = sweep.ask(f"u{k}")
         if isinstance(answer, Wait):
             assert answer.why.endswith("beside what the running ones may find")
-            return k
+            return runs
+        if isinstance(answer, Profile):
+            sweep.tell_profile(f"u{k}", shown(job, answer))
+            continue
         assert isinstance(answer, Run)
+        runs += 1
     message = "no end to runs at once"
     raise AssertionError(message)

@@ -98,12 +98,18 @@ def test_a_running_profile_that_tune_forgot_is_handed_out_again(tmp_path: Path) 
     ray_tune, first = begin(tmp_path)
     tell(ray_tune, first)
     ray_tune.finish(first)
+    run = ray_tune.suggest()
+    ray_tune.start()
+    for epoch in range(1, 21):
+        ray_tune.report(run, epoch=epoch, accuracy=0.04 * epoch + 0.1, time_this_iter_s=1.0)
+    assert run.status == Trial.TERMINATED
     state = saved(ray_tune, tmp_path)
     second = ray_tune.suggest()
     assert PROFILE in second.config
     for _ in range(2):  # killed again before Tune has saved the new id
         again = restore(tmp_path, state)
-        add(again, first, Trial.TERMINATED)
+        for trial in (first, run):
+            add(again, trial, Trial.TERMINATED)
         new: FakeTrial = again.suggest("new")
         assert new.config == second.config
     again.start()
