@@ -57,12 +57,12 @@ def worth_timing(outlook: Outlook, incumbent: Incumbent, samples: Floats = SAMPL
         return np.where(counts, seconds * rates * (1 + LOSS * late), math.inf)
 
     now = costs(outlook.log_seconds[:, None, None], sd[:, None])[:, 0, 0]
+    now[~time.is_known[known.places]] = math.inf
     # What a run on changing workers showed need not be one of these.
-    first = now[time.is_known[known.places]].min(initial=math.inf)
-    first = first if math.isfinite(first) else incumbent.cost.mid
-    next_best = np.maximum(now, first)  # what is not timed yet can be, when it is needed
-    second = np.partition(np.append(next_best, (1 + LOSS) * first), 1)[1]
-    others = np.where(now == first, second, first)
+    shown_else = math.inf if np.isfinite(now).any() else incumbent.cost.mid
+    first, second = np.partition(np.append(now, shown_else), 1)[:2]
+    # Without a plan another run is made, after one that came too late.
+    others = np.where(now == first, min(second, (1 + LOSS) * first), first)
     noise = time.noise / np.sqrt(samples)
     total = np.hypot(sd[:, None], noise)
     moved = (sd[:, None] ** 2 / total)[..., None]
