@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from operator import is_
 from typing import TypeVar
 
+from scipy.special import ndtri
+
 from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK
 from raycosttune.core.epochs import Seen
 from raycosttune.core.incumbent import Incumbent
@@ -19,6 +21,7 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.recipe_epochs import NOISE_SD
 from raycosttune.core.runs import Hits
 from raycosttune.core.tally import Tally
+from raycosttune.core.time_surrogate import MEDIAN_WORTH
 
 FEWEST = 256
 PART = 8  # one trial may have ended since for so many that it rests on
@@ -78,7 +81,6 @@ def _is_other(before: Tally, now: Tally) -> bool:
     """Tells whether anything happened that is no matter of degree."""
     return (
         before.is_delivered != now.is_delivered
-        or before.period != now.period
         or max(before.violation, DEFAULT_SLACK) < now.violation
         or before.failures != now.failures
         or before.out_of_memory != now.out_of_memory
@@ -98,21 +100,25 @@ def _recipes_differ(before: Mapping[Where, Hits], now: Mapping[Where, Hits]) -> 
 def _times_moved(before: Knowledge, now: Knowledge) -> bool:
     """Tells whether epochs or start-ups took other times than was expected of them.
 
-    No cell may move by more than the deviation that its epoch time was known with. One that was
-    not timed may be the best as soon as it is, where its batch has reached the target; and what
-    contradicts the bounds widens their slack.
+    No cell's epochs may take a time so unlikely that one of all cells timed since would take it
+    with a chance of `UNLIKELY` (Bonferroni). A cell that was not timed may be the best as soon as
+    it is, where its batch has reached the target; and what contradicts the bounds widens their
+    slack.
     """
     times, batches = before.time, before.grid.batches
-    for (_, place), was, seen in _new(before.tally.epoch_seconds, now.tally.epoch_seconds):
-        sd = float(times.log_sd[place])
+    new = _new(before.tally.epoch_seconds, now.tally.epoch_seconds)
+    timed = [each for each in new if each[1] != each[2]]  # a restored sweep reads all anew
+    most = -float(ndtri(UNLIKELY / 2 / max(len(timed), 1)))
+    for (_, place), was, seen in timed:
         if was is not None:
-            moved = seen.log_median - was.log_median
+            off = seen.log_median - was.log_median
+            spread = times.noise**2 / MEDIAN_WORTH * (1 / len(was) - 1 / len(seen))
         elif int(batches[place]) in now.tally.best or times.contradicts(place, seen):
             return True
         else:
-            told = sd**2 / (sd**2 + times.noise**2 / len(seen))
-            moved = told * (seen.log_median - float(times.log_mean[place]))
-        if abs(moved) > sd:
+            off = seen.log_median - float(times.log_mean[place])
+            spread = times.noise**2 / len(seen) + float(times.log_sd[place]) ** 2
+        if abs(off) > most * math.sqrt(spread):
             return True
     starts = _new(before.tally.startup_seconds, now.tally.startup_seconds)
     return any(was is None or not was.least <= s.median <= was.most for _, was, s in starts)

@@ -77,8 +77,13 @@ BASIS = Basis(know(usual(BASE)), BASE, BASE, ())
         [ended("u", OPEN, epochs=2.0, cause=EndCause.STOPPED)],
         [ended("u", REACHED[0], lr=0.2, factor=1.4)],
         [ended("u", OPEN, epochs=2.0, cause=EndCause.STOPPED, lr=0.2)],
+        [ended("u", REACHED[0], epochs=0.5)],
+        [ended("u", REACHED[0], pace=1.04)],
     ],
-    ids=["none", "few as usual", "an open cell as expected", "a worse recipe", "another in vain"],
+    ids=[
+        *("none", "few as usual", "an open cell as expected", "a worse recipe"),
+        *("another in vain", "another period", "a time not unlikely"),
+    ],
 )
 def test_a_basis_holds_while_little_is_new(further: list[TrialRecord]) -> None:
     assert BASIS.holds(know([*usual(BASE), *further]), BASE + len(further))
@@ -103,13 +108,12 @@ FAILED = TrialRecord("u", OPEN, {"lr": 0.1}, 0, [], Ended(EndCause.FAILED))
         [ended("u", REACHED[0], epochs=60.0)],
         [ended("u", OPEN, epochs=10.0, cause=EndCause.STOPPED)],
         [ended(f"u{k}", REACHED[0], factor=1.5) for k in range(3)],
-        [ended("u", REACHED[0], epochs=0.5)],
     ],
     ids=[
         *("too many", "a failure", "out of memory", "a better recipe", "another batch"),
         *("another batch, other recipe", "a first time where the target is reached"),
         *("a time beyond the bounds", "a time that moves the fit", "times that move a median"),
-        *("a contradiction", "epochs ruled out", "more epochs", "another period"),
+        *("a contradiction", "epochs ruled out", "more epochs"),
     ],
 )
 def test_what_moves_it_or_is_no_matter_of_degree_ends_a_basis(further: list[TrialRecord]) -> None:
