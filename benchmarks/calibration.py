@@ -38,9 +38,8 @@ from raycosttune.core.decision import Answer, Decision
 from raycosttune.core.guard import chances
 from raycosttune.core.held import present
 from raycosttune.core.node_type import Free
-from raycosttune.core.observation import TrialRecord
+from raycosttune.core.observation import TrialRecord, recipe_key
 from raycosttune.core.planner import Planner
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.simulate import Noise, TraceWorkload, simulate

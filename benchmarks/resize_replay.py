@@ -31,8 +31,7 @@ from replay_tasks import GROUPS, Task, read, tasks, truth
 from raycosttune.core.decision import Answer, Run
 from raycosttune.core.guard import SAFE, chances
 from raycosttune.core.node_type import Free
-from raycosttune.core.observation import EndCause
-from raycosttune.core.proposer import recipe_key
+from raycosttune.core.observation import EndCause, recipe_key
 from raycosttune.core.session import Session
 from raycosttune.simulate import Noise, Outcome, simulate
 from raycosttune.simulate.policies import start_session

@@ -19,7 +19,7 @@ from raycosttune.core.epochs import Seen
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.recipe_epochs import NOISE_SD
-from raycosttune.core.runs import Hits
+from raycosttune.core.runs import Hits, Runs
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import MEDIAN_WORTH
 
@@ -126,15 +126,19 @@ def _times_moved(before: Knowledge, now: Knowledge) -> bool:
 
 def _epochs_moved(before: Knowledge, now: Knowledge, incumbent: Incumbent) -> bool:
     """Tells whether runs of the best recipes needed other epochs than was expected of them."""
-    mine = {(batch, incumbent.recipe) for batch in now.tally.recipes[incumbent.recipe].runs}
-    best = {(batch, hits.recipe) for batch, hits in now.tally.best.items()}
-    return any(_needs_others(before, now, *each) for each in mine | best)
+    best, mine = {(batch, hits.recipe) for batch, hits in now.tally.best.items()}, incumbent.recipe
+    recipes = {recipe for _, recipe in best} | {mine}
+    each = ((key, before.tally.recipes[key].runs, now.tally.recipes[key].runs) for key in recipes)
+    return any(
+        _needs_others(before, recipe, was, runs)
+        for recipe, *both in each
+        for batch, was, runs in _new(*both)
+        if recipe == mine or (batch, recipe) in best
+    )
 
 
-def _needs_others(before: Knowledge, now: Knowledge, batch: int, recipe: str) -> bool:
-    was, runs = before.tally.runs(batch, recipe), now.tally.recipes[recipe].runs[batch]
-    if was is runs:
-        return False
+def _needs_others(before: Knowledge, recipe: str, was: Runs | None, runs: Runs) -> bool:
+    batch = runs.seen.batch_size
     seen, past = runs.seen, Seen(batch) if was is None else was.seen
     if seen.low > past.low:
         expected = before.accuracy.samples(recipe, batch)

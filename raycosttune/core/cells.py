@@ -19,12 +19,14 @@ class Cells:
         workers: Their workers, shape (cells,).
         batches: Their batches, shape (cells,).
         types: Places of their types of machine in the space, shape (cells,).
+        at_batch: Places of the cells of each batch, shape (k,), by batch in ascending order.
     """
 
     index: Mapping[Allocation, int]
     workers: Ints
     batches: Ints
     types: Ints
+    at_batch: Mapping[int, Ints]
 
     def spread(self, over: Ints, values: Mapping[int, float]) -> Floats:
         """Gives each cell the value of its workers or batch, NaN where it has none.
@@ -46,4 +48,6 @@ def cells_of(space: Space) -> Cells:
     batches = np.array([cell.batch_size for cell in space.cells], dtype=np.int64)
     place = {kind.name: k for k, kind in enumerate(space.types)}
     types = np.array([place[cell.node_type] for cell in space.cells], dtype=np.int64)
-    return Cells({cell: k for k, cell in enumerate(space.cells)}, workers, batches, types)
+    index = {cell: k for k, cell in enumerate(space.cells)}
+    at_batch = {b: np.flatnonzero(batches == b) for b in np.unique(batches).tolist()}
+    return Cells(index, workers, batches, types, at_batch)

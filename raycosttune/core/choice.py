@@ -11,10 +11,10 @@ from raycosttune.core.figure import of_type
 from raycosttune.core.history import History
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free, free_of
-from raycosttune.core.observation import Recipe
+from raycosttune.core.observation import Recipe, recipe_key
 from raycosttune.core.planner import Planner
 from raycosttune.core.profile import Profile
-from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored, recipe_key
+from raycosttune.core.proposer import NoHyperparameters, Proposer, Scored
 from raycosttune.core.space import Allocation
 from raycosttune.errors import RayCostTuneError
 

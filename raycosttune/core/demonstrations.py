@@ -24,9 +24,10 @@ class Demonstrations:
         """Returns what a class shows."""
         return self._by_class[name]
 
+    @property
     def least_cost(self) -> float:
         """Bounds what the cheapest costs from below, infinite where there is none."""
-        return min((own.least_cost() for own in self._by_class.values()), default=math.inf)
+        return min((own.least_cost for own in self._by_class.values()), default=math.inf)
 
     def best(self) -> Incumbent | None:
         """Returns the cheapest in time; see Demonstrated.best."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Report, TrialRecord
-from raycosttune.core.proposer import recipe_key
 
 ByWorkers = Mapping[int, tuple[float, ...]]
 Points = tuple[tuple[float, float], ...]
@@ -71,7 +70,7 @@ class Digests:
 
 def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     """Reads a trial."""
-    recipe, run = recipe_key(record.recipe), record.run
+    recipe, run = record.key, record.run
     hit = next((k for k, report in enumerate(run) if goal.is_met(report)), None)
     batch, until = record.allocation.batch_size, run if hit is None else run[: hit + 1]
     seconds, startups = timed(record)

@@ -77,6 +77,7 @@ class Demonstrated:
         """The deadline of a run, infinite without one."""
         return self.goal.deadline_seconds or math.inf
 
+    @cached_property
     def least_cost(self) -> float:
         """Bounds from below what the cheapest costs, without a fit; infinite where there is none.
 

@@ -142,7 +142,7 @@ class Knowledge:
     @cached_property
     def accuracy(self) -> AccuracySurrogate:
         """Epochs to the target by batch and recipe."""
-        batches = sorted({cell.batch_size for cell in self.space.cells})
+        batches = tuple(self.grid.at_batch)
         return AccuracySurrogate(batches, self.tally.epochs, self.tally.violation)
 
     @cached_property
@@ -157,7 +157,7 @@ class Knowledge:
             return self.space.cells
         return tuple(cell for cell in self.space.cells if not self._is_broken(cell))
 
-    @property
+    @cached_property
     def grid(self) -> Cells:
         """The cells of the space as arrays."""
         return cells_of(self.space)
@@ -287,6 +287,10 @@ class Knowledge:
         """Tells whether a run keeps to the budgets, whatever the deadline."""
         paid = ((checked_cost(b.cost, cell, seconds), b.at_most) for b in self.goal.budgets)
         return all(cost <= most for cost, most in paid)
+
+    def is_open(self, cell: Allocation) -> bool:
+        """Tells whether a cell is one of `cells`."""
+        return cell in self.grid.index and not self._is_broken(cell)
 
     def _is_broken(self, cell: Allocation) -> bool:
         out = self.tally.out_of_memory

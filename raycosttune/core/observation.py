@@ -1,8 +1,10 @@
 """What is learned of a trial while it runs and when it ends."""
 
+import json
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import assert_never
 
 from raycosttune.core.space import Allocation
@@ -10,6 +12,11 @@ from raycosttune.core.value import clean_amount, read_number
 
 Scalar = bool | int | float | str | None
 Recipe = dict[str, object]
+
+
+def recipe_key(recipe: Recipe) -> str:
+    """Returns a recipe's canonical text, by which equal recipes are known."""
+    return json.dumps(recipe, sort_keys=True, default=str)
 
 
 class EndCause(StrEnum):
@@ -130,6 +137,11 @@ class TrialRecord:
     ended: Ended | None = None
     started: float | None = field(default=None, compare=False)
     resized: Resized | None = None
+
+    @cached_property
+    def key(self) -> str:
+        """Key of its recipe, which never changes."""
+        return recipe_key(self.recipe)
 
     @property
     def is_live(self) -> bool:

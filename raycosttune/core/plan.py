@@ -14,7 +14,6 @@ from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.limits import last_end, limit_met
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 
 
@@ -131,7 +130,7 @@ def _demonstration(known: Knowledge, incumbent: Incumbent) -> TrialRecord:
         record
         for record in known.records
         if record.allocation == incumbent.allocation
-        and recipe_key(record.recipe) == incumbent.recipe
+        and record.key == incumbent.recipe
         and any(map(known.goal.is_met, record.run))
     )
     return next(same, incumbent.record)

@@ -19,7 +19,6 @@ from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.outlook import Outlook
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 from raycosttune.core.under_way import under_way
 
@@ -218,7 +217,7 @@ class Planner:
 
     def next_step(self, record: TrialRecord, going: Going) -> Decision:
         """Decides on a run that has not reached the target, and goes as `going` says."""
-        known, outlook = self._known, self.outlook(recipe_key(record.recipe))
+        known, outlook = self._known, self.outlook(record.key)
         if known.incumbent is not None and known.is_delivered:
             return self._if_it_pays(known.incumbent, outlook, record)
         left = outlook.limit - record.run_seconds

@@ -1,6 +1,5 @@
 """Where the other hyperparameters come from."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -34,8 +33,3 @@ class NoHyperparameters:
     def propose(self, index: int, records: Sequence[Scored]) -> Recipe:  # noqa: ARG002 - Protocol
         """Returns the empty recipe."""
         return {}
-
-
-def recipe_key(recipe: Recipe) -> str:
-    """Returns a recipe's canonical text, by which equal recipes are known."""
-    return json.dumps(recipe, sort_keys=True, default=str)

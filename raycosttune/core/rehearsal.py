@@ -11,10 +11,18 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free
-from raycosttune.core.observation import EndCause, Ended, Observation, Recipe, Report, TrialRecord
+from raycosttune.core.observation import (
+    EndCause,
+    Ended,
+    Observation,
+    Recipe,
+    Report,
+    TrialRecord,
+    recipe_key,
+)
 from raycosttune.core.outcome import TIME_SD
 from raycosttune.core.profile import Profile, Profiled, ProfileRecord
-from raycosttune.core.proposer import Scored, recipe_key
+from raycosttune.core.proposer import Scored
 from raycosttune.core.space import Allocation, Space
 
 MOST_TRIALS = 40

@@ -159,7 +159,7 @@ class Session(Book):
     ) -> Decision:
         """Decides whether a trial runs on; an unknown one does. See Moment.decide."""
         record = self.records.get(trial_id)
-        if record is None or not record.is_live or record.allocation not in self.space.cells:
+        if record is None or not record.is_live or record.allocation not in self.known.grid.index:
             return Continue()
         try:
             decision = self._moments.decide(record, free_workers, can_resize=can_resize)

@@ -16,7 +16,6 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.limits import reached_limit
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 
 
@@ -41,7 +40,7 @@ def decide(
         return Continue()
     if (over := _over(known, record)) is not None:
         return over
-    is_known = present(record, known.space) in known.cells
+    is_known = known.is_open(present(record, known.space))
     if planner is not None and is_known:
         return planner.next_step(record, goes)
     late = _deadline(known, record, goes) or _budget(known, record, goes)
@@ -80,7 +79,7 @@ def _guard(
     if known.goal.deadline_seconds is None or _is_surely_in_time(known, record):
         return None
     seen = chances(
-        forecast.outlook(recipe_key(record.recipe)),
+        forecast.outlook(record.key),
         record.allocation.batch_size,
         epoch=record.run[-1].epoch,
         seconds_left=known.limit - record.run_seconds,
@@ -92,7 +91,7 @@ def _guard(
 def _is_surely_in_time(known: Knowledge, record: TrialRecord) -> bool:
     """Tells whether a run meets the deadline by the bounds alone, without a fit."""
     cell, batch = _cell(known, record), record.allocation.batch_size
-    key = recipe_key(record.recipe)
+    key = record.key
     _, seconds = known.time_of(key).bounds(cell)
     _, needed = known.accuracy.bounds(key, batch)
     left = needed - record.run[-1].epoch
@@ -109,7 +108,7 @@ def _epochs_left(known: Knowledge, record: TrialRecord) -> float:
     """Bounds the epochs that the run still needs from below."""
     run = record.run
     period = run[-1].epoch - (run[-2].epoch if len(run) > 1 else 0.0)
-    needed, _ = known.accuracy.bounds(recipe_key(record.recipe), record.allocation.batch_size)
+    needed, _ = known.accuracy.bounds(record.key, record.allocation.batch_size)
     return max(needed - run[-1].epoch, period, 0.0)
 
 
@@ -125,31 +124,31 @@ def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
     """Stops a run that can't reach the target for what it may cost in other units."""
     for budget in known.goal.budgets:
         seconds = _least_seconds(known, record, goes)
-        if checked_cost(budget.cost, min(_ahead(known, record, goes)), seconds) > budget.at_most:
+        cell = known.space.cells[min(_ahead(known, record, goes))]
+        if checked_cost(budget.cost, cell, seconds) > budget.at_most:
             why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
 
 
-def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[Allocation]:
-    """Returns the cells in which a run may go on."""
-    batch = record.allocation.batch_size
-    may = [c for c in known.space.cells if c.batch_size == batch and goes.allows(c)]
-    return may or [record.allocation]
+def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[int]:
+    """Returns the places of the cells in which a run may go on."""
+    cells, places = known.space.cells, known.grid.at_batch[record.allocation.batch_size].tolist()
+    may = [place for place in places if goes.allows(cells[place])]
+    return may or [known.grid.index[record.allocation]]
 
 
 def _least_seconds(known: Knowledge, record: TrialRecord, goes: Going) -> float:
     """Bounds the time of the whole run to the target from below, on whatever workers it may."""
-    least = known.time_of(recipe_key(record.recipe)).least
-    seconds = min(map(least, _ahead(known, record, goes)))
-    return record.run_seconds + seconds * _epochs_left(known, record)
+    ahead = known.time_of(record.key).log_least[_ahead(known, record, goes)]
+    return record.run_seconds + float(np.exp(ahead.min())) * _epochs_left(known, record)
 
 
 def _worth(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that can't save, over the planned runs, what finishing it costs."""
     if not known.tally.best:  # nothing has reached the target
         return None
-    cell, key = _cell(known, record), recipe_key(record.recipe)
+    cell, key = _cell(known, record), record.key
     alike = known.tally.hits(cell.batch_size, key)
     left = _epochs_left(known, record)
     epochs = record.run[-1].epoch + left
@@ -175,7 +174,7 @@ def _elsewhere(known: Knowledge, record: TrialRecord) -> Stop | None:
     Its batch and recipe have reached the target on another one. The first epoch may hold one-off
     work: it makes two.
     """
-    alike = known.tally.hits(record.allocation.batch_size, recipe_key(record.recipe))
+    alike = known.tally.hits(record.allocation.batch_size, record.key)
     types = set() if alike is None else {cell.node_type for cell in alike.own}
     is_shown = bool(types) and record.allocation.node_type not in types
     if alike is None or not is_shown or not known.is_delivered or len(record.run) == 1:
@@ -196,11 +195,11 @@ def _surely_saves(known: Knowledge, record: TrialRecord, best: float, left: floa
     the lower ones, going on no more than by the upper one.
     """
     cell = _cell(known, record)
-    _, most = known.time_of(recipe_key(record.recipe)).bounds(cell)
+    _, most = known.time_of(record.key).bounds(cell)
     if not math.isfinite(most) or may_fall(known.cost):
         return False
     rival = known.goal.rival_cost or math.inf
-    saving = known.remaining_runs * (min(known.plans.least_cost(), rival) - best)
+    saving = known.remaining_runs * (min(known.plans.least_cost, rival) - best)
     return saving > known.cost_of(cell, most * left)
 
 
@@ -215,7 +214,7 @@ def _best_case(known: Knowledge, record: TrialRecord, epochs: float, *, is_beyon
     else:
         at_batch = known.grid.batches[known.places] == record.allocation.batch_size
         places = known.places[at_batch]
-    time = known.time_of(recipe_key(record.recipe))
+    time = known.time_of(record.key)
     seconds = known.least_seconds_of(places, epochs, time)
     in_time = known.keeps(places, seconds)
     costs = known.least_costs_of(places[in_time], seconds[in_time])

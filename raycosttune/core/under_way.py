@@ -21,5 +21,5 @@ def under_way(known: Knowledge) -> list[Digest]:
     return [
         trial
         for trial in known.live
-        if trial.reached is None and present(trial.record, known.space) in known.cells
+        if trial.reached is None and known.is_open(present(trial.record, known.space))
     ]

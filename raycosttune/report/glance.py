@@ -12,7 +12,6 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.prediction import Prediction
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
 from raycosttune.core.space import Allocation
 from raycosttune.results.replay import why_started
@@ -208,14 +207,14 @@ def expected_epochs(known: Knowledge, record: TrialRecord) -> float | None:
     batch = record.allocation.batch_size
     if all(cell.batch_size != batch for cell in known.space.cells):
         return None
-    return max(known.accuracy.samples(recipe_key(record.recipe), batch).mean, record.epoch)
+    return max(known.accuracy.samples(record.key, batch).mean, record.epoch)
 
 
 def _left(known: Knowledge, record: TrialRecord, held: Allocation, expected: float) -> float | None:
     """Returns the likely seconds to the target at the pace of the run on its present workers."""
     pace = _pace(record, held.workers)
     if pace is None and held in known.space.cells and not known.time.is_empty:
-        pace = known.time_of(recipe_key(record.recipe)).predict(held).mid
+        pace = known.time_of(record.key).predict(held).mid
     return None if pace is None else (expected - record.epoch) * pace
 
 

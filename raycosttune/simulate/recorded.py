@@ -11,7 +11,6 @@ from raycosttune.core.digest import summed_up, timed
 from raycosttune.core.goal import Goal
 from raycosttune.core.measured import space_of
 from raycosttune.core.observation import TrialRecord
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
 from raycosttune.results.header import read_header
@@ -126,7 +125,7 @@ def _values(record: TrialRecord) -> dict[float, float]:
 def _curve(records: Iterable[TrialRecord], goal: Goal) -> Curve:
     by_recipe: dict[str, list[TrialRecord]] = defaultdict(list)
     for record in records:
-        by_recipe[recipe_key(record.recipe)].append(record)
+        by_recipe[record.key].append(record)
 
     def rank(runs: list[TrialRecord]) -> tuple[float, float]:
         best = max(goal.sign * value for run in runs for value in _values(run).values())

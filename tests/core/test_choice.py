@@ -14,9 +14,9 @@ from raycosttune.core.cost import NodeHours
 from raycosttune.core.decision import Finished
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord, recipe_key
 from raycosttune.core.planner import Planner
-from raycosttune.core.proposer import NoHyperparameters, Scored, recipe_key
+from raycosttune.core.proposer import NoHyperparameters, Scored
 from raycosttune.core.space import Space
 from tests.core.drive import amdahl, goal
 

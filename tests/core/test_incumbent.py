@@ -35,9 +35,9 @@ def test_the_cheapest_of_all_that_meet_the_deadline_is_the_one(
     assert known.incumbent == expected
     assert known.measured == tuple(in_time)
     if expected is None:
-        assert known.plans.least_cost() == math.inf or every
+        assert known.plans.least_cost == math.inf or every
         return
-    assert known.plans.least_cost() <= expected.cost.mid * (1 + 1e-12)
+    assert known.plans.least_cost <= expected.cost.mid * (1 + 1e-12)
     own = {found.allocation for found in in_time if found.recipe == expected.recipe}
     measured = known.plans.is_measured(expected.recipe)
     assert {SPACE.cells[k] for k in np.flatnonzero(measured)} == own
@@ -68,7 +68,7 @@ def test_before_a_success_and_without_a_timed_cell_there_is_none() -> None:
     for records in ([], [vain]):
         known = Knowledge(records, space, goal(), WorkerHours())
         assert known.incumbent is None
-        assert known.plans.least_cost() == math.inf
+        assert known.plans.least_cost == math.inf
         assert known.demonstrated == ()
 
 

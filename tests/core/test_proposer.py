@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.observation import Recipe
-from raycosttune.core.proposer import NoHyperparameters, Scored, recipe_key
+from raycosttune.core.observation import Recipe, recipe_key
+from raycosttune.core.proposer import NoHyperparameters, Scored
 
 VALUES = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
 RECIPES = st.dictionaries(st.text(), VALUES, max_size=4)

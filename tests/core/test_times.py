@@ -15,11 +15,10 @@ from raycosttune.core.choice import profile_recipe
 from raycosttune.core.class_pace import scores
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import Recipe
+from raycosttune.core.observation import Recipe, recipe_key
 from raycosttune.core.plan import Plan, make_plan
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
-from raycosttune.core.proposer import recipe_key
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.core.times import UNSEEN_SD, Times
@@ -164,7 +163,7 @@ def test_where_no_recipe_is_in_time_the_fastest_on_changing_workers_is_the_plan(
     assert known.incumbent is not None
     assert known.incumbent.record.trial_id == "fast"
     assert known.incumbent.seconds.mid > fastest * 1.001
-    assert known.plans.least_cost() <= known.incumbent.cost.mid
+    assert known.plans.least_cost <= known.incumbent.cost.mid
     assert know([slow], deadline_seconds=fastest * 0.5).incumbent is None
 
 
