@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from raycosttune.core.basis import FEWEST, Basis
 from raycosttune.core.cost import CostMetric
-from raycosttune.core.digest import Digests
+from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import billed, is_additive, paid, paid_for, use_of, uses
 from raycosttune.core.knowledge import Knowledge
@@ -38,6 +38,7 @@ class Archive:
         self._earlier = () if prior is None else prior.add_to(self._ended, space, goal)
         self._count = 0
         self.basis: Basis | None = None
+        self._since = list[Digest]()
         self._paid, self._bills, self._due = Fraction(0), Roll(), list[Placed]()
 
     def known(self, records: Records, profiles: Sequence[ProfileRecord]) -> Knowledge:
@@ -58,7 +59,7 @@ class Archive:
         own = tuple(records.values())
         return Knowledge(own, *where, self._digests, profiles, tally, self._earlier)
 
-    def settled(self, known: Knowledge) -> Knowledge | None:
+    def settled(self, known: Knowledge) -> Basis | None:
         """Returns what decisions rest on where that is not all that is known; see `Basis`.
 
         Args:
@@ -69,14 +70,15 @@ class Archive:
         """
         if self._count < FEWEST or self._space.affects_time:
             return None
-        if self.basis is None or not self.basis.holds(known, self._count):
+        if self.basis is None or not self.basis.holds(known, self._count, self._since):
             if self.basis is not None and self.basis.ended == self._count:
                 return None  # it is as new as one can be
             without = tuple(record.trial_id for _, record in self._roll.open)
             self.basis = self._basis(known, self._ended.copy(), self._count, without)
-            if not self.basis.holds(known, self._count):
+            if not self.basis.holds(known, self._count, ()):
                 return None
-        return self.basis.known
+        self._since.clear()
+        return self.basis
 
     def settle(self, known: Knowledge, trials: int, without: Sequence[str]) -> None:
         """Rests decisions on what they rested on before a restore.
@@ -89,10 +91,13 @@ class Archive:
         tally, count = Tally(self._space, self._goal), 0
         if self._prior is not None:
             self._prior.add_to(tally, self._space, self._goal)
-        for turn, record in enumerate(known.records[:trials]):
-            if record.trial_id not in without and not record.is_live:
+        self._since.clear()
+        for turn, record in enumerate(known.records):
+            if turn < trials and record.trial_id not in without and not record.is_live:
                 tally.add(self._digests(record), turn)
                 count += 1
+            elif not record.is_live:
+                self._since.append(self._digests(record))
         self.basis = self._basis(known, tally, count, tuple(without))
 
     def _basis(self, known: Knowledge, ended: Tally, count: int, without: tuple[str, ...]) -> Basis:
@@ -120,7 +125,9 @@ class Archive:
 
     def _read(self, records: Records) -> None:
         for turn, record in self._roll.ended(records):
-            self._ended.add(self._digests(record), turn)
+            trial = self._digests(record)
+            self._ended.add(trial, turn)
+            self._since.append(trial)
             self._count += 1
 
     def spent(self, records: Records, profiles: Sequence[ProfileRecord]) -> float:

@@ -7,19 +7,16 @@ takes as long whatever is known. Sweeps of fewer than `FEWEST` ended trials keep
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from operator import is_
-from typing import TypeVar
+from collections.abc import Iterable
 
 from scipy.special import ndtri
 
 from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK
+from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Seen
-from raycosttune.core.incumbent import Incumbent
+from raycosttune.core.held import resized
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.recipe_epochs import NOISE_SD
-from raycosttune.core.runs import Hits, Runs
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import MEDIAN_WORTH
 
@@ -27,54 +24,83 @@ FEWEST = 256
 PART = 8  # one trial may have ended since for so many that it rests on
 UNLIKELY = 0.05  # of what was expected of a batch's epochs, as much may be ruled out
 
-Where = TypeVar("Where")
-Said = TypeVar("Said")
 
-
-@dataclass(frozen=True)
 class Basis:
     """Is what ended trials said.
 
-    Attributes:
+    Args:
         known: That, and nothing of the others.
         ended: How many they are.
         trials: How many trials had begun.
         without: Those of them that had not ended, by name.
     """
 
-    known: Knowledge
-    ended: int
-    trials: int
-    without: tuple[str, ...]
+    def __init__(self, known: Knowledge, ended: int, trials: int, without: tuple[str, ...]) -> None:
+        self.known, self.ended = known, ended
+        self._trials, self._without = trials, without
+        self._further: set[int] = set()
 
     @property
     def data(self) -> dict[str, object]:
         """Its trials as JSON-able data."""
-        return {"trials": self.trials, "without": list(self.without)}
+        return {"trials": self._trials, "without": list(self._without)}
 
-    def holds(self, known: Knowledge, ended: int) -> bool:
+    def holds(self, known: Knowledge, ended: int, since: Iterable[Digest]) -> bool:
         """Tells whether decisions may still rest on it.
 
         Args:
             known: What the records say now.
             ended: How many trials have ended by now.
+            since: Those of them that had not when it last held.
         """
-        if (ended - self.ended) * PART > self.ended or _is_other(self.known.tally, known.tally):
+        more, before = ended - self.ended, self.known
+        if more * PART > self.ended or _is_other(before.tally, known.tally):
             return False
-        best = self.known.incumbent
-        return best is not None and not (
-            _times_moved(self.known, known) or _epochs_moved(self.known, known, best)
+        if before.incumbent is None:
+            return False
+        rarity = -float(ndtri(UNLIKELY / 2 / (more + len(known.live) or 1)))
+        return not any(
+            self._times_moved(known, trial, rarity)
+            or _starts_moved(before.tally, known.tally, trial)
+            or _epochs_moved(before, known, trial)
+            for trial in (*since, *known.live)
         )
 
+    def rests(self, known: Knowledge) -> Knowledge:
+        """Returns what is known, weighed by its fits to the same cells."""
+        rests, seconds = known.again(), known.tally.epoch_seconds
+        further = {place: seconds["", place] for place in self._further}
+        rests.times = self.known.times.tightened(further)
+        for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
+            vars(rests)[kept] = getattr(self.known, kept)
+        rests.accuracy = known.accuracy.resting_on(self.known.accuracy)
+        return rests
 
-def resting_on(known: Knowledge, basis: Knowledge) -> Knowledge:
-    """Returns what is known, weighed by fits to what was known before of the same cells."""
-    rests, timed, seconds = known.again(), basis.tally.epoch_seconds, known.tally.epoch_seconds
-    rests.times = basis.times.tightened({k[1]: seconds[k] for k in seconds if k not in timed})
-    for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
-        vars(rests)[kept] = getattr(basis, kept)
-    rests.accuracy = known.accuracy.resting_on(basis.accuracy)
-    return rests
+    def _times_moved(self, now: Knowledge, trial: Digest, rarity: float) -> bool:
+        """Tells whether epochs of a trial took other times than was expected of them.
+
+        No cell may be off by more deviations than one of all trials since would be with a chance of
+        `UNLIKELY` (Bonferroni). One that was not timed may be the best as soon as it is, where its
+        batch has reached the target; and what contradicts the bounds widens their slack.
+        """
+        before, times = self.known.tally.epoch_seconds, self.known.time
+        for workers in trial.epoch_seconds:
+            cell = resized(now.space, trial.record.allocation, workers)
+            if (place := now.grid.index.get(cell)) is None:
+                continue
+            was, seen = before.get(("", place)), now.tally.epoch_seconds["", place]
+            if was is not None:
+                off = seen.log_median - was.log_median
+                spread = times.noise**2 / MEDIAN_WORTH * (1 / len(was) - 1 / len(seen))
+            elif cell.batch_size in now.tally.best or times.contradicts(place, seen):
+                return True
+            else:
+                self._further.add(place)
+                off = seen.log_median - float(times.log_mean[place])
+                spread = times.noise**2 / len(seen) + float(times.log_sd[place]) ** 2
+            if abs(off) > rarity * math.sqrt(spread):
+                return True
+        return False
 
 
 def _is_other(before: Tally, now: Tally) -> bool:
@@ -84,61 +110,44 @@ def _is_other(before: Tally, now: Tally) -> bool:
         or max(before.violation, DEFAULT_SLACK) < now.violation
         or before.failures != now.failures
         or before.out_of_memory != now.out_of_memory
-        or _recipes_differ(before.best, now.best)
-        or _recipes_differ(before.own, now.own)
     )
 
 
-def _recipes_differ(before: Mapping[Where, Hits], now: Mapping[Where, Hits]) -> bool:
-    if len(before) != len(now):
-        return True
-    if all(map(is_, before.values(), now.values())):  # spares the hashes of cells
+def _starts_moved(before: Tally, now: Tally, trial: Digest) -> bool:
+    """Tells whether start-ups as a trial's left the range of those before."""
+    for workers in trial.startup_seconds:
+        where = trial.record.allocation.node_type, workers
+        was, middle = before.startup_seconds.get(where), now.startup_seconds[where].median
+        if was is None or not was.least <= middle <= was.most:
+            return True
+    return False
+
+
+def _epochs_moved(before: Knowledge, now: Knowledge, trial: Digest) -> bool:
+    """Tells whether runs as a trial need other epochs than was expected of the best recipes."""
+    if trial.epochs is None:
         return False
-    return any(was is None or was.recipe != hits.recipe for _, was, hits in _new(before, now))
+    if trial.reached is not None and _leads(before.tally, now.tally, trial):
+        return True
+    batch, recipe, best = trial.epochs.batch_size, trial.recipe, before.incumbent
+    leader = now.tally.best.get(batch)
+    if recipe not in {leader and leader.recipe, best and best.recipe}:
+        return False
+    return _needs_others(before, now, batch, recipe)
 
 
-def _times_moved(before: Knowledge, now: Knowledge) -> bool:
-    """Tells whether epochs or start-ups took other times than was expected of them.
-
-    No cell's epochs may take a time so unlikely that one of all cells timed since would take it
-    with a chance of `UNLIKELY` (Bonferroni). A cell that was not timed may be the best as soon as
-    it is, where its batch has reached the target; and what contradicts the bounds widens their
-    slack.
-    """
-    times, batches = before.time, before.grid.batches
-    new = _new(before.tally.epoch_seconds, now.tally.epoch_seconds)
-    timed = [each for each in new if each[1] != each[2]]  # a restored sweep reads all anew
-    most = -float(ndtri(UNLIKELY / 2 / max(len(timed), 1)))
-    for (_, place), was, seen in timed:
-        if was is not None:
-            off = seen.log_median - was.log_median
-            spread = times.noise**2 / MEDIAN_WORTH * (1 / len(was) - 1 / len(seen))
-        elif int(batches[place]) in now.tally.best or times.contradicts(place, seen):
-            return True
-        else:
-            off = seen.log_median - float(times.log_mean[place])
-            spread = times.noise**2 / len(seen) + float(times.log_sd[place]) ** 2
-        if abs(off) > most * math.sqrt(spread):
-            return True
-    starts = _new(before.tally.startup_seconds, now.tally.startup_seconds)
-    return any(was is None or not was.least <= s.median <= was.most for _, was, s in starts)
+def _leads(before: Tally, now: Tally, trial: Digest) -> bool:
+    """Tells whether another recipe than before is the best at a trial's batch or in its cells."""
+    batch = trial.record.allocation.batch_size
+    hits = now.hits(batch, trial.recipe)
+    cells = [cell for cell in (() if hits is None else hits.own) if cell in now.own]
+    leaders = [(before.own.get(cell), now.own[cell]) for cell in cells]
+    leaders.append((before.best.get(batch), now.best[batch]))
+    return any(was is None or was.recipe != leader.recipe for was, leader in leaders)
 
 
-def _epochs_moved(before: Knowledge, now: Knowledge, incumbent: Incumbent) -> bool:
-    """Tells whether runs of the best recipes needed other epochs than was expected of them."""
-    best, mine = {(batch, hits.recipe) for batch, hits in now.tally.best.items()}, incumbent.recipe
-    recipes = {recipe for _, recipe in best} | {mine}
-    each = ((key, before.tally.recipes[key].runs, now.tally.recipes[key].runs) for key in recipes)
-    return any(
-        _needs_others(before, recipe, was, runs)
-        for recipe, *both in each
-        for batch, was, runs in _new(*both)
-        if recipe == mine or (batch, recipe) in best
-    )
-
-
-def _needs_others(before: Knowledge, recipe: str, was: Runs | None, runs: Runs) -> bool:
-    batch = runs.seen.batch_size
+def _needs_others(before: Knowledge, now: Knowledge, batch: int, recipe: str) -> bool:
+    was, runs = before.tally.runs(batch, recipe), now.tally.recipes[recipe].runs[batch]
     seen, past = runs.seen, Seen(batch) if was is None else was.seen
     if seen.low > past.low:
         expected = before.accuracy.samples(recipe, batch)
@@ -147,11 +156,3 @@ def _needs_others(before: Knowledge, recipe: str, was: Runs | None, runs: Runs) 
     if past.reached == 0:
         return seen.reached > 0
     return abs(seen.mean - past.mean) > NOISE_SD / math.sqrt(past.reached)
-
-
-def _new(
-    before: Mapping[Where, Said], now: Mapping[Where, Said]
-) -> list[tuple[Where, Said | None, Said]]:
-    """Returns what says something new, and what it said before."""
-    was = before.get
-    return [(where, was(where), says) for where, says in now.items() if was(where) is not says]

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from raycosttune.core.archive import Archive
+from raycosttune.core.basis import Basis
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.explain import FOUND
 from raycosttune.core.goal import Goal
@@ -30,7 +31,7 @@ class Book:
         self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
         self._known: Knowledge | None = None
         self._spent: float | None = None
-        self._settled: Knowledge | None = None
+        self._settled: Basis | None = None
         self._is_settled = False
         self._open({}, {}, {})
 
@@ -42,7 +43,7 @@ class Book:
         return self._known
 
     @property
-    def settled(self) -> Knowledge | None:
+    def settled(self) -> Basis | None:
         """What decisions to go on rest on, None where that is all that is known."""
         if not self._is_settled:
             self._settled = self._archive.settled(self.known)

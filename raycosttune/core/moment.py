@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.basis import resting_on
 from raycosttune.core.book import Book
 from raycosttune.core.choice import experiments, has_recipes, is_over, ranking, still_open
 from raycosttune.core.decision import Continue, Decision
@@ -201,10 +200,10 @@ class Moments:
         """The same, by the fits of a `Basis` where one holds."""
         if (settled := self._book.settled) is None:
             return self.exact
-        if self._before is None or self._before.known is not settled:
-            self._before = Moment(settled, *self._driven)
+        if self._before is None or self._before.known is not settled.known:
+            self._before = Moment(settled.known, *self._driven)
         if self._weighed is None or self._weighed.known.tally is not self._book.known.tally:
-            rests = resting_on(self._book.known, settled)
+            rests = settled.rests(self._book.known)
             self._weighed = Moment(rests, *self._driven, self._wishes, self._before)
         return self._weighed
 

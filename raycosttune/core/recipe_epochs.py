@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -62,11 +62,11 @@ class RecipeEpochs:
 
         The valleys tried do not hang on the runs, so that more runs never lower the violation.
         """
-        at, low, high = self._intervals
-        rising = violation(low, high, least(at, at))
+        (_, low, high), own = self._intervals, tuple(self.seen)
+        rising = violation(low, high, least(own, own))
         if rising <= TOLERATED:
             return (0.0,), rising
-        found = [violation(low, high, least(at, at, to)) for to in self._noise_scales]
+        found = [violation(low, high, least(own, own, to)) for to in self._noise_scales]
         broken = max(min(found), TOLERATED)
         if broken >= rising:
             return (0.0,), rising
@@ -79,11 +79,11 @@ class RecipeEpochs:
         Repeats at one batch that contradict each other bound the epochs between them. Where they
         fall over some batches, each valley that agrees with the runs is allowed for.
         """
-        at, low, high = self._intervals
+        (at, low, high), own, to = self._intervals, tuple(self.seen), tuple(batches.tolist())
         apart = np.where(at[:, None] == batches, 0.0, slack)
         found = []
         for valley in self.valleys:
-            change = least(at, batches, valley) - apart, apart - least(batches, at, valley).T
+            change = least(own, to, valley) - apart, apart - least(to, own, valley).T
             found.append(bounds(low, high, *change))
         lower, upper = (
             np.min([one for one, _ in found], axis=0),
@@ -182,14 +182,15 @@ def shape(batches: Floats, noise_scales: Floats) -> Floats:
     return np.asarray(np.log1p(batches / noise_scales[:, None]), dtype=np.float64)
 
 
-def least(at: Floats, to: Floats, valley: float = 0.0) -> Floats:
+@lru_cache(maxsize=256)
+def least(at: tuple[float, ...], to: tuple[float, ...], valley: float = 0.0) -> Floats:
     """Returns the least log E(to) - log E(at), shape (at, to).
 
     E rises with slopes up to 1 from the valley on, and falls as steeply at most before it.
 
     Args:
-        at: Batches, shape (k,).
-        to: Batches, shape (l,).
+        at: Batches, k of them.
+        to: Batches, l of them.
         valley: The batch with the fewest epochs, 0 where E only rises.
     """
     one, other = np.log(at)[:, None], np.log(to)

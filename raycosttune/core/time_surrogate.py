@@ -90,11 +90,11 @@ class TimeSurrogate:
             samples: Seconds of single epochs of these cells by their place, none empty.
         """
         other = copy(self)
+        places, values = list(samples), np.array([seen.log_median for seen in samples.values()])
+        half = np.array([self._half_width(len(seen)) for seen in samples.values()])
         least, most = self.log_least.copy(), self.log_most.copy()
-        for place, seen in samples.items():
-            half = self._half_width(len(seen))
-            least[place] = max(least[place], seen.log_median - half)
-            most[place] = min(most[place], seen.log_median + half)
+        least[places] = np.maximum(least[places], values - half)
+        most[places] = np.minimum(most[places], values + half)
         other.log_least, other.log_most = least, most
         for derived in ("log_mean", "log_sd"):
             vars(other).pop(derived, None)

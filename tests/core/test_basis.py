@@ -86,7 +86,8 @@ BASIS = Basis(know(usual(BASE)), BASE, BASE, ())
     ],
 )
 def test_a_basis_holds_while_little_is_new(further: list[TrialRecord]) -> None:
-    assert BASIS.holds(know([*usual(BASE), *further]), BASE + len(further))
+    known = know([*usual(BASE), *further])
+    assert BASIS.holds(known, BASE + len(further), known.digests[BASE:])
 
 
 FAILED = TrialRecord("u", OPEN, {"lr": 0.1}, 0, [], Ended(EndCause.FAILED))
@@ -117,19 +118,21 @@ FAILED = TrialRecord("u", OPEN, {"lr": 0.1}, 0, [], Ended(EndCause.FAILED))
     ],
 )
 def test_what_moves_it_or_is_no_matter_of_degree_ends_a_basis(further: list[TrialRecord]) -> None:
-    assert not BASIS.holds(know([*usual(BASE), *further]), BASE + len(further))
+    known = know([*usual(BASE), *further])
+    assert not BASIS.holds(known, BASE + len(further), known.digests[BASE:])
 
 
 def test_a_start_up_far_from_those_before_ends_a_basis() -> None:
     before, late = [ended("a", REACHED[0])], ended("b", REACHED[0], startup=60.0)
     basis = Basis(know(before), 100, 100, ())
-    assert basis.holds(know(before), 100)
-    assert not basis.holds(know([*before, late]), 100)
+    assert basis.holds(know(before), 100, ())
+    known = know([*before, late])
+    assert not basis.holds(known, 100, known.digests[1:])
 
 
 def test_nothing_rests_on_what_has_no_incumbent() -> None:
     records = [ended("a", OPEN, epochs=2.0, cause=EndCause.STOPPED)]
-    assert not Basis(know(records), 1, 1, ()).holds(know(records), 1)
+    assert not Basis(know(records), 1, 1, ()).holds(know(records), 1, ())
 
 
 def sweep(
@@ -189,7 +192,7 @@ def test_a_run_as_expected_is_weighed_by_its_own_times_and_what_was_known() -> N
     large.adopt(replace(ended("u", OPEN, epochs=2.0), ended=None))
     settled = large.settled
     assert settled is not None
-    wide, tight = settled.time.bounds(OPEN), large._moments.weighed.known.time.bounds(OPEN)
+    wide, tight = settled.known.time.bounds(OPEN), large._moments.weighed.known.time.bounds(OPEN)
     assert wide[0] < tight[0] < JOB.epoch_seconds[OPEN] < tight[1] < wide[1]
     predicted = large._moments.weighed.known.time.predict(OPEN)
     assert tight[0] <= predicted.mid <= tight[1]
@@ -218,8 +221,8 @@ def test_what_a_restored_sweep_rests_on_is_what_it_rested_on_before() -> None:
     settled, before = again.settled, large.settled
     assert settled is not None
     assert before is not None
-    assert settled.records == before.records
-    assert settled.time.log_mean.tolist() == before.time.log_mean.tolist()
+    assert settled.known.records == before.known.records
+    assert settled.known.time.log_mean.tolist() == before.known.time.log_mean.tolist()
     assert again.ask("next") == large.ask("next")
 
 

@@ -88,4 +88,4 @@ def test_repeats_that_contradict_each_other_have_no_valley_either() -> None:
     ],
 )
 def test_epochs_fall_towards_the_valley_alone(at: float, to: float, change: float) -> None:
-    assert least(np.array([at]), np.array([to]), 128.0) == pytest.approx(change)
+    assert least((at,), (to,), 128.0) == pytest.approx(change)
