@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
 from raycosttune.core.array import Floats, Ints
-from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED, RecipeEpochs, shape
+from raycosttune.core.epoch_shape import TOLERATED
+from raycosttune.core.recipe_epochs import NOISE_SD, RecipeEpochs, shape
 
 DEFAULT_SLACK = TOLERATED
 RECIPE_SD = 0.4
@@ -99,7 +100,7 @@ class AccuracySurrogate:
 
     def _bound(self, recipe: str) -> tuple[Floats, Floats]:
         if recipe in self._runs:
-            return self._runs[recipe].bounds(self._batches, self.slack)
+            return self._runs[recipe].bounds(tuple(self._at), self.slack)
         return np.zeros(len(self._batches)), np.full(len(self._batches), np.inf)
 
     def floor(self, batch_size: int, reference: str, among: frozenset[str] | None = None) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.goal import Goal
-from raycosttune.core.observation import Ended, Report, TrialRecord
+from raycosttune.core.observation import Report, TrialRecord
 
 ByWorkers = Mapping[int, tuple[float, ...]]
 Points = tuple[tuple[float, float], ...]
@@ -54,17 +54,17 @@ class Digests:
 
     def __init__(self, goal: Goal) -> None:
         self._goal = goal
-        self._kept: dict[str, tuple[TrialRecord, int, Ended | None, Digest]] = {}
+        self._kept: dict[str, tuple[TrialRecord, int, Digest]] = {}
 
     def __call__(self, record: TrialRecord) -> Digest:
         """Returns a trial's digest."""
         kept = self._kept.get(record.trial_id)
         if kept is not None:
-            same, reports, ended, digest = kept
-            if same is record and reports == len(record.reports) and ended is record.ended:
+            same, reports, digest = kept
+            if same is record and reports == len(record.reports):
                 return digest
         digest = summed_up(record, self._goal)
-        self._kept[record.trial_id] = record, len(record.reports), record.ended, digest
+        self._kept[record.trial_id] = record, len(record.reports), digest
         return digest
 
 

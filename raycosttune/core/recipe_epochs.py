@@ -2,17 +2,16 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from raycosttune.core.array import Floats
+from raycosttune.core.epoch_shape import EpochShape, epoch_shape
 from raycosttune.core.epochs import EARLIEST, Epochs, Seen
-from raycosttune.core.isotonic import bounds, violation
 
 NOISE_SD = 0.12
-TOLERATED = 0.10  # log slack within which runs count as rising with the batch
 
 
 class RecipeEpochs:
@@ -29,8 +28,6 @@ class RecipeEpochs:
     def __init__(self, seen: Mapping[int, Seen], noise_scales: Floats, since: float = 0.0) -> None:
         self.seen, self.since = seen, since
         self._noise_scales = noise_scales
-        self._reached = sorted(batch for batch in seen if seen[batch].reached)
-        self._vain = [(batch, low) for batch in seen for low in seen[batch].vain]
 
     @classmethod
     def of(cls, runs: Iterable[Epochs], noise_scales: Floats) -> "RecipeEpochs":
@@ -41,55 +38,40 @@ class RecipeEpochs:
         seen = {batch: Seen.of(batch, some) for batch, some in by_batch.items()}
         return cls(seen, noise_scales)
 
+    @cached_property
+    def _reached(self) -> list[int]:
+        """The batches at which a run reached the target, sorted."""
+        return sorted(batch for batch, some in self.seen.items() if some.reached)
+
+    @cached_property
+    def _vain(self) -> list[tuple[int, float]]:
+        """Batch and epochs of the runs in vain; equal ones once."""
+        return [(batch, low) for batch, some in self.seen.items() for low in some.vain]
+
     @property
     def has_reached(self) -> bool:
         """Whether a run reached the target."""
         return bool(self._reached)
 
-    @cached_property
+    @property
     def violation(self) -> float:
         """The least log slack under which its runs don't contradict each other."""
-        return self._shaped[1]
+        return self._bounded.violation
 
     @property
     def valleys(self) -> tuple[float, ...]:
         """The batches below which its epochs may fall as the batch grows; 0: they only rise."""
-        return self._shaped[0]
+        return self._bounded.valleys
+
+    def bounds(self, batches: tuple[float, ...], slack: float) -> tuple[Floats, Floats]:
+        """Bounds its epochs at some batches, both of shape (batches,); see EpochShape.bounds."""
+        return self._bounded.bounds(batches, slack)
 
     @cached_property
-    def _shaped(self) -> tuple[tuple[float, ...], float]:
-        """Valleys and violation: what rises within `TOLERATED` has no valley.
-
-        The valleys tried do not hang on the runs, so that more runs never lower the violation.
-        """
-        (_, low, high), own = self._intervals, tuple(self.seen)
-        rising = violation(low, high, least(own, own))
-        if rising <= TOLERATED:
-            return (0.0,), rising
-        found = [violation(low, high, least(own, own, to)) for to in self._noise_scales]
-        broken = max(min(found), TOLERATED)
-        if broken >= rising:
-            return (0.0,), rising
-        pairs = zip(self._noise_scales.tolist(), found, strict=True)
-        return tuple(valley for valley, apart in pairs if apart <= broken), broken
-
-    def bounds(self, batches: Floats, slack: float) -> tuple[Floats, Floats]:
-        """Bounds its epochs at some batches, both of the shape of `batches`.
-
-        Repeats at one batch that contradict each other bound the epochs between them. Where they
-        fall over some batches, each valley that agrees with the runs is allowed for.
-        """
-        (at, low, high), own, to = self._intervals, tuple(self.seen), tuple(batches.tolist())
-        apart = np.where(at[:, None] == batches, 0.0, slack)
-        found = []
-        for valley in self.valleys:
-            change = least(own, to, valley) - apart, apart - least(to, own, valley).T
-            found.append(bounds(low, high, *change))
-        lower, upper = (
-            np.min([one for one, _ in found], axis=0),
-            np.max([o for _, o in found], axis=0),
-        )
-        return np.exp(np.minimum(lower, upper)), np.exp(np.maximum(lower, upper))
+    def _bounded(self) -> EpochShape:
+        low = tuple(seen.log_low for seen in self.seen.values())
+        high = tuple(seen.log_high for seen in self.seen.values())
+        return epoch_shape(tuple(self.seen), low, high, tuple(self._noise_scales.tolist()))
 
     def over(self, other: "RecipeEpochs") -> tuple[float, float]:
         """Bounds its epochs over another recipe's, from the batches at which both ran.
@@ -104,13 +86,6 @@ class RecipeEpochs:
             low = max(low, mine.low / theirs.high)
             high = min(high, mine.high / max(theirs.low, EARLIEST))
         return low, high
-
-    @cached_property
-    def _intervals(self) -> tuple[Floats, Floats, Floats]:
-        """Batches, and the log epochs that their runs leave, each of shape (batches,)."""
-        at = np.array(list(self.seen), dtype=np.float64)
-        low = np.array([seen.log_low for seen in self.seen.values()])
-        return at, low, np.array([seen.log_high for seen in self.seen.values()])
 
     def _shape(self, batches: Iterable[int]) -> Floats:
         return shape(np.array(list(batches), dtype=np.float64), self._noise_scales)
@@ -180,23 +155,3 @@ class RecipeEpochs:
 def shape(batches: Floats, noise_scales: Floats) -> Floats:
     """Returns f, log(1 + b / B_noise), shape (s, batches)."""
     return np.asarray(np.log1p(batches / noise_scales[:, None]), dtype=np.float64)
-
-
-@lru_cache(maxsize=256)
-def least(at: tuple[float, ...], to: tuple[float, ...], valley: float = 0.0) -> Floats:
-    """Returns the least log E(to) - log E(at), shape (at, to).
-
-    E rises with slopes up to 1 from the valley on, and falls as steeply at most before it.
-
-    Args:
-        at: Batches, k of them.
-        to: Batches, l of them.
-        valley: The batch with the fewest epochs, 0 where E only rises.
-    """
-    one, other = np.log(at)[:, None], np.log(to)
-    if valley <= 0:
-        return np.asarray(np.minimum(other - one, 0.0), dtype=np.float64)
-    one, other = one - math.log(valley), other - math.log(valley)
-    down = np.maximum(np.maximum(one, 0.0) - np.maximum(other, 0.0), 0.0)
-    up = np.maximum(np.maximum(-one, 0.0) - np.maximum(-other, 0.0), 0.0)
-    return np.asarray(-(down + up), dtype=np.float64)

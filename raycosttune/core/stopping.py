@@ -133,6 +133,8 @@ def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
 
 def _ahead(known: Knowledge, record: TrialRecord, goes: Going) -> list[int]:
     """Returns the places of the cells in which a run may go on."""
+    if not goes.can_resize:
+        return [known.grid.index[_cell(known, record)]]
     cells, places = known.space.cells, known.grid.at_batch[record.allocation.batch_size].tolist()
     may = [place for place in places if goes.allows(cells[place])]
     return may or [known.grid.index[record.allocation]]

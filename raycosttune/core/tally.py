@@ -85,7 +85,8 @@ class Tally:
         other = copy(self)
         for name, value in vars(self).items():
             if isinstance(value, dict):
-                setattr(other, name, value.copy())
+                own = vars(other)[name] = type(value)()
+                dict.update(own, value)  # a counter's own update adds up one by one
         return other
 
     def add(self, trial: Digest, turn: int) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from raycosttune.core.array import Floats
+from raycosttune.core.array import Floats, Ints
 from raycosttune.core.cells import cells_of
 from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
@@ -91,7 +91,7 @@ class TimeSurrogate:
         """
         other = copy(self)
         places, values = list(samples), np.array([seen.log_median for seen in samples.values()])
-        half = np.array([self._half_width(len(seen)) for seen in samples.values()])
+        half = self._half_width(np.array([len(seen) for seen in samples.values()]))
         least, most = self.log_least.copy(), self.log_most.copy()
         least[places] = np.maximum(least[places], values - half)
         most[places] = np.minimum(most[places], values + half)
@@ -102,13 +102,13 @@ class TimeSurrogate:
 
     def contradicts(self, place: int, seen: Readings) -> bool:
         """Tells whether the bounds exclude what another cell, given by its place, shows."""
-        half = self._half_width(len(seen))
+        half = float(self._half_width(np.array(len(seen))))
         reach = self.log_least[place] - half, self.log_most[place] + half
         return not reach[0] <= seen.log_median <= reach[1]
 
-    def _half_width(self, samples: int) -> float:
-        counts = samples * MEDIAN_WORTH if samples > FEW else samples
-        return max(LEAST_HALF_WIDTH, 2 * self._spread / math.sqrt(counts))
+    def _half_width(self, samples: Ints) -> Floats:
+        counts = np.where(samples > FEW, samples * MEDIAN_WORTH, samples)
+        return np.maximum(LEAST_HALF_WIDTH, 2 * self._spread / np.sqrt(counts))
 
     @cached_property
     def is_empty(self) -> bool:

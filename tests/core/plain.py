@@ -19,10 +19,11 @@ from raycosttune.core.accuracy_surrogate import (
 )
 from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest
+from raycosttune.core.epoch_shape import TOLERATED
 from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.incumbent import Incumbent, cautious
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.recipe_epochs import NOISE_SD, TOLERATED
+from raycosttune.core.recipe_epochs import NOISE_SD
 
 
 class PlainAccuracy:

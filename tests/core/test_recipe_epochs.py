@@ -5,7 +5,7 @@ import pytest
 
 from raycosttune.core.accuracy_surrogate import noise_scales
 from raycosttune.core.epochs import Epochs
-from raycosttune.core.recipe_epochs import TOLERATED, RecipeEpochs, least
+from raycosttune.core.recipe_epochs import RecipeEpochs
 
 SCALES = noise_scales(32, 1024)
 
@@ -46,46 +46,3 @@ def test_residuals_are_level_beyond_the_batches_that_reached_it() -> None:
     lone = of((64, 9, 10)).residuals(batches)
     np.testing.assert_allclose(lone, np.zeros_like(lone), atol=1e-12)
     assert not of((64, 9, math.inf)).residuals(batches).any()
-
-
-def test_epochs_that_fall_first_have_a_valley_instead_of_a_slack() -> None:
-    runs = of((64, 39, 40), (128, 19, 20), (512, 39, 40))
-    assert runs.violation == pytest.approx(TOLERATED)
-    assert all(64 < valley <= 512 for valley in runs.valleys)
-    low, high = runs.bounds(np.array([32.0, 64.0, 128.0, 256.0, 1024.0]), runs.violation)
-    assert low[0] >= 39 * math.exp(-TOLERATED) - 1e-9
-    assert low[1:3].tolist() == pytest.approx([39, 19])
-    assert low[3] < 20 < high[3]
-    assert low[4] >= 39 * math.exp(-TOLERATED) - 1e-9
-
-
-def test_while_epochs_only_fall_the_valley_may_lie_anywhere_beyond() -> None:
-    runs = of((64, 39, 40), (128, 19, 20))
-    assert runs.valleys[-1] == SCALES[-1]
-    low, _ = runs.bounds(np.array([1024.0]), 0.1)
-    assert low[0] < 19 / 4
-
-
-def test_what_rises_within_the_tolerance_has_no_valley() -> None:
-    assert of((64, 9, 10), (128, 9, 9.5)).valleys == (0.0,)
-
-
-def test_repeats_that_contradict_each_other_have_no_valley_either() -> None:
-    runs = of((64, 39, 40), (64, 9, 10))
-    assert runs.valleys == (0.0,)
-    assert runs.violation == pytest.approx(math.log(39 / 10))
-
-
-@pytest.mark.parametrize(
-    ("at", "to", "change"),
-    [
-        (64, 256, -math.log(2)),  # down to the valley at 128, then up
-        (256, 64, -math.log(2)),
-        (64, 96, -math.log(1.5)),
-        (96, 64, 0.0),
-        (256, 512, 0.0),
-        (512, 256, -math.log(2)),
-    ],
-)
-def test_epochs_fall_towards_the_valley_alone(at: float, to: float, change: float) -> None:
-    assert least((at,), (to,), 128.0) == pytest.approx(change)
