@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,6 +10,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
 from raycosttune.core.array import Floats, Ints
+from raycosttune.core.duplicate import duplicate
 from raycosttune.core.epoch_shape import TOLERATED
 from raycosttune.core.recipe_epochs import NOISE_SD, RecipeEpochs, shape
 
@@ -78,7 +78,7 @@ class AccuracySurrogate:
 
     def resting_on(self, other: "AccuracySurrogate") -> "AccuracySurrogate":
         """Returns one of the same runs that takes what recipes have in common from another one."""
-        rests, common = copy(self), ("_posterior", "_likely", "_weights", "_population")
+        rests, common = duplicate(self), ("_posterior", "_likely", "_weights", "_population")
         vars(rests).update({name: getattr(other, name) for name in common}, _drawn={})
         return rests
 

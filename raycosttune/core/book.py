@@ -1,7 +1,9 @@
 """What a sweep was told: its trials and profiles, and what they hold, cost and say."""
 
 from collections import Counter
+from collections.abc import Callable
 
+from raycosttune.core.age import Age
 from raycosttune.core.archive import Archive
 from raycosttune.core.basis import Basis
 from raycosttune.core.cost import CostMetric
@@ -22,13 +24,20 @@ class Book:
         space: The legal cells.
         goal: Target and limits, with metric and mode set.
         cost: What a run costs.
+        clock: Returns seconds that never fall.
         prior: What an earlier sweep showed, if anything.
     """
 
     def __init__(
-        self, space: Space, goal: Goal, cost: CostMetric, prior: Prior | None = None
+        self,
+        space: Space,
+        goal: Goal,
+        cost: CostMetric,
+        clock: Callable[[], float],
+        prior: Prior | None = None,
     ) -> None:
         self.space, self.goal, self.cost, self.prior = space, goal, cost, prior
+        self._age = Age(clock)
         self._known: Knowledge | None = None
         self._spent: float | None = None
         self._settled: Basis | None = None
@@ -81,6 +90,15 @@ class Book:
         if self._spent is None:
             self._spent = self._archive.spent(self.records, tuple(self.profiles.values()))
         return self._spent
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Wall time of the sweep; time between a crash and a restore is not counted."""
+        return self._age.seconds
+
+    def advance(self, elapsed_seconds: float) -> None:
+        """Counts at least so much of the sweep's deadline as passed, as a journal says."""
+        self._age.reach(elapsed_seconds)
 
     def tell(self, trial_id: str, observation: Observation) -> bool:
         """Takes in what a trial showed, or the end of a profile that showed nothing.

@@ -49,12 +49,20 @@ def ranking(
     return worthwhile_experiments(known, incumbent, recipes=recipes)
 
 
-def still_open(known: Knowledge, ranked: Sequence[Experiment]) -> list[Experiment]:
-    """Returns of runs that were ranked before those whose cell and recipe were not tried since."""
-    index, recipes = known.grid.index, known.tally.recipes
-    keys = recipes.keys() & {run.recipe for run in ranked}
-    tried = {key: recipes[key].tried for key in keys}
-    return [run for run in ranked if index[run.allocation] not in tried.get(str(run.recipe), ())]
+def still_open(
+    known: Knowledge, ranked: Sequence[Experiment], places: Sequence[int]
+) -> list[Experiment]:
+    """Returns of runs that were ranked before those whose cell and recipe were not tried since.
+
+    Args:
+        known: What the records say.
+        ranked: The runs.
+        places: Places of their cells in the space.
+    """
+    recipes, keys = known.tally.recipes, {run.recipe for run in ranked}
+    tried = {key: recipes[key].tried if key in recipes else () for key in keys}
+    pairs = zip(ranked, places, strict=True)
+    return [run for run, place in pairs if place not in tried[run.recipe]]
 
 
 def has_recipes(proposer: Proposer) -> bool:

@@ -85,7 +85,7 @@ class Seen:
             squares=squares,
         )
 
-    @property
+    @cached_property
     def log_high(self) -> float:
         """Log of the least upper end."""
         return math.log(self.high)

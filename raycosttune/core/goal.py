@@ -86,6 +86,11 @@ class Goal:
         return value is not None and self.sign * value >= self.sign * self.target
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the whole sweep has a deadline or a budget."""
+        return self.sweep_deadline_seconds is not None or self.sweep_budget is not None
+
+    @property
     def bounds(self) -> tuple[Bound, ...]:
         """The bounds on other metrics."""
         return tuple(item for item in self.constraints if isinstance(item, Bound))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from raycosttune.core.array import Floats
@@ -55,13 +55,15 @@ class History:
             runs = {**runs, batch: before.plus(trial, trial.epochs, turn, limit)}
             reported = min(turn, reported)
         is_first = turn <= self.first
-        return replace(
-            self,
+        return History(
+            key=self.key,
             recipe=trial.record.recipe if is_first else self.recipe,
             first=min(turn, self.first),
+            noise_scales=self.noise_scales,
             reported=reported,
             tried=tried,
             runs=runs,
+            expected=self.expected,
         )
 
     @cached_property

@@ -142,6 +142,11 @@ class Moment:
             return paying
         return [*wished(self.known, self._wishes, paying), *paying]
 
+    @cached_property
+    def places(self) -> Sequence[int]:
+        """Places of the cells of `ranked` in the space."""
+        return [self.known.grid.index[run.allocation] for run in self.ranked]
+
     @property
     def _paying(self) -> Sequence[Experiment]:
         before = self._before
@@ -149,7 +154,7 @@ class Moment:
             return experiments(self.known, self._proposer, self.planner)
         if self.known.live or self.planner is not None:
             return ranking(self.known, self._proposer, self.planner)
-        return still_open(self.known, before.ranked)
+        return still_open(self.known, before.ranked, before.places)
 
     def profile(self, free_workers: Free, left: Left = UNLIMITED) -> Profile | None:
         """Returns the profile to make, None where none can be made or pays.

@@ -69,8 +69,8 @@ class RecipeEpochs:
 
     @cached_property
     def _bounded(self) -> EpochShape:
-        low = tuple(seen.log_low for seen in self.seen.values())
-        high = tuple(seen.log_high for seen in self.seen.values())
+        low = tuple([seen.log_low for seen in self.seen.values()])
+        high = tuple([seen.log_high for seen in self.seen.values()])
         return epoch_shape(tuple(self.seen), low, high, tuple(self._noise_scales.tolist()))
 
     def over(self, other: "RecipeEpochs") -> tuple[float, float]:

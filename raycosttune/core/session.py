@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from raycosttune.core.abilities import Abilities
-from raycosttune.core.age import Age
 from raycosttune.core.book import Book
 from raycosttune.core.choice import Start, choose, crowd, nothing_left, with_recipe
 from raycosttune.core.cost import CostMetric, NodeHours
@@ -83,11 +82,10 @@ class Session(Book):
         metric: CostMetric = cost if cost is not None else NodeHours()
         for each in (metric, *(budget.cost for budget in goal.budgets)):
             check_cost_metric(each, space.cells)
-        super().__init__(space, goal, metric, prior)
+        super().__init__(space, goal, metric, clock, prior)
         self.max_concurrent = max_concurrent
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self.learning_rate = learning_rate
-        self._age = Age(clock)
         self._abilities, self._wishes, self._write = abilities or Abilities(), wishes, Writer()
         self._moments = Moments(self, self._proposer, self._abilities, tuple(wishes))
 
@@ -100,11 +98,6 @@ class Session(Book):
     def can_resize(self) -> bool:
         """Whether runs may change their workers."""
         return self._abilities.resize
-
-    @property
-    def elapsed_seconds(self) -> float:
-        """Wall time of the sweep; time between a crash and a restore is not counted."""
-        return self._age.seconds
 
     def ask(self, trial_id: str, *, free_workers: Free = None) -> Answer:
         """Answers what a new trial shall do; the same again for a known trial.
@@ -123,9 +116,9 @@ class Session(Book):
         try:
             return self._answer(trial_id, free_workers)
         except RayCostTuneError as error:
-            if not self.records and not self.profiles:
-                raise
-            return Finished(str(error), is_failure=True)
+            if self.records or self.profiles:
+                return Finished(str(error), is_failure=True)
+            raise
 
     def _answer(self, trial_id: str, free_workers: Free) -> Answer:
         if (known := self._known_answer(trial_id)) is not None:
@@ -163,7 +156,8 @@ class Session(Book):
             return Continue()
         try:
             decision = self._moments.decide(record, free_workers, can_resize=can_resize)
-            if not isinstance(decision, Stop) and (reason := self._limit()):
+            goes_on = self.goal.is_limited and not isinstance(decision, Stop)
+            if goes_on and (reason := self._limit()):
                 return Stop(StopCause.BUDGET, reason)
         except InvalidCostError:
             return decide_without_cost(self.known, record, self.elapsed_seconds)
@@ -264,10 +258,6 @@ class Session(Book):
         if read.basis is not None:
             self._archive.settle(self.known, *read.basis)
         self._age.resume(read.elapsed_seconds)
-
-    def advance(self, elapsed_seconds: float) -> None:
-        """Counts at least so much of the sweep's deadline as passed, as a journal says."""
-        self._age.reach(elapsed_seconds)
 
     def _start(self, trial_id: str, start: Start) -> Run:
         cell, why = start.experiment.allocation, start.experiment.why

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from raycosttune.core.accuracy_surrogate import noise_scales
 from raycosttune.core.cells import cells_of
 from raycosttune.core.digest import Digest
+from raycosttune.core.duplicate import duplicate
 from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
@@ -82,7 +82,7 @@ class Tally:
 
     def copy(self) -> "Tally":
         """Returns one to which more can be added while this one stays as it is."""
-        other = copy(self)
+        other = duplicate(self)
         for name, value in vars(self).items():
             if isinstance(value, dict):
                 own = vars(other)[name] = type(value)()
@@ -158,7 +158,7 @@ class Tally:
         """Returns one that holds the recipes of a class alone; it is only read."""
         if not self._space.affects_time:
             return self
-        other, class_of = copy(self), self._space.time_class
+        other, class_of = duplicate(self), self._space.time_class
         other.recipes = {k: h for k, h in self.recipes.items() if class_of(h.recipe) == name}
         other.best, other.own = {}, {}
         runs = (runs for history in other.recipes.values() for runs in history.runs.values())

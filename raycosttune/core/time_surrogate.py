@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from raycosttune.core.array import Floats, Ints
+from raycosttune.core.array import Floats
 from raycosttune.core.cells import cells_of
+from raycosttune.core.duplicate import duplicate
 from raycosttune.core.latest import Latest
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.readings import Readings
@@ -89,9 +89,11 @@ class TimeSurrogate:
         Args:
             samples: Seconds of single epochs of these cells by their place, none empty.
         """
-        other = copy(self)
+        other = duplicate(self)
         places, values = list(samples), np.array([seen.log_median for seen in samples.values()])
-        half = self._half_width(np.array([len(seen) for seen in samples.values()]))
+        sizes = [len(seen) for seen in samples.values()]
+        halves = {size: self._half_width(size) for size in set(sizes)}
+        half = np.array([halves[size] for size in sizes])
         least, most = self.log_least.copy(), self.log_most.copy()
         least[places] = np.maximum(least[places], values - half)
         most[places] = np.minimum(most[places], values + half)
@@ -102,13 +104,13 @@ class TimeSurrogate:
 
     def contradicts(self, place: int, seen: Readings) -> bool:
         """Tells whether the bounds exclude what another cell, given by its place, shows."""
-        half = float(self._half_width(np.array(len(seen))))
+        half = self._half_width(len(seen))
         reach = self.log_least[place] - half, self.log_most[place] + half
         return not reach[0] <= seen.log_median <= reach[1]
 
-    def _half_width(self, samples: Ints) -> Floats:
-        counts = np.where(samples > FEW, samples * MEDIAN_WORTH, samples)
-        return np.maximum(LEAST_HALF_WIDTH, 2 * self._spread / np.sqrt(counts))
+    def _half_width(self, samples: int) -> float:
+        counts = samples * MEDIAN_WORTH if samples > FEW else samples
+        return max(LEAST_HALF_WIDTH, 2 * self._spread / math.sqrt(counts))
 
     @cached_property
     def is_empty(self) -> bool:

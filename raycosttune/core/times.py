@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from raycosttune.core.array import Floats
 from raycosttune.core.cells import cells_of
 from raycosttune.core.cost import SECONDS_PER_HOUR, CostMetric, checked_costs
+from raycosttune.core.duplicate import duplicate
 from raycosttune.core.latest import Latest
 from raycosttune.core.readings import Readings
 from raycosttune.core.space import Space
@@ -56,7 +56,7 @@ class Times:
 
     def tightened(self, samples: Mapping[int, Readings]) -> "Times":
         """Returns the same fit of the one class; see TimeSurrogate.tightened."""
-        other = copy(self)
+        other = duplicate(self)
         other.unknown = self.unknown.tightened(samples)
         return other
 

@@ -79,10 +79,11 @@ BASIS = Basis(know(usual(BASE)), BASE, BASE, ())
         [ended("u", OPEN, epochs=2.0, cause=EndCause.STOPPED, lr=0.2)],
         [ended("u", REACHED[0], epochs=0.5)],
         [ended("u", REACHED[0], pace=1.04)],
+        [ended("u", SPACE.allocation(1, 512), epochs=2.0, lr=0.2)],
     ],
     ids=[
         *("none", "few as usual", "an open cell as expected", "a worse recipe"),
-        *("another in vain", "another period", "a time not unlikely"),
+        *("another in vain", "another period", "a time not unlikely", "elsewhere"),
     ],
 )
 def test_a_basis_holds_while_little_is_new(further: list[TrialRecord]) -> None:

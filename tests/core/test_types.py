@@ -155,7 +155,7 @@ def test_a_run_stays_on_its_type() -> None:
 
 
 def test_workers_are_held_by_type() -> None:
-    book = Book(SPACE, goal(), NodeHours())
+    book = Book(SPACE, goal(), NodeHours(), clock=float)
     book.adopt(record(SPACE.allocation(2, 64, "old")))
     profile = Profile((SPACE.allocation(4, 64, "new"),))
     book.profiles["p"] = ProfileRecord("p", profile)
