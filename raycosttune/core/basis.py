@@ -7,11 +7,12 @@ takes as long whatever is known. Sweeps of fewer than `FEWEST` ended trials keep
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import cached_property
 
 from scipy.special import ndtri
 
-from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK
+from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK, AccuracySurrogate
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Seen
 from raycosttune.core.held import resized
@@ -19,6 +20,7 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.recipe_epochs import NOISE_SD
 from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import MEDIAN_WORTH
+from raycosttune.core.times import Times
 
 FEWEST = 256
 PART = 8  # one trial may have ended since for so many that it rests on
@@ -68,13 +70,7 @@ class Basis:
 
     def rests(self, known: Knowledge) -> Knowledge:
         """Returns what is known, weighed by its fits to the same cells."""
-        rests, seconds = known.again(), known.tally.epoch_seconds
-        further = {place: seconds["", place] for place in self._further}
-        rests.times = self.known.times.tightened(further)
-        for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
-            vars(rests)[kept] = getattr(self.known, kept)
-        rests.accuracy = known.accuracy.resting_on(self.known.accuracy)
-        return rests
+        return _Resting(known, self.known, self._further)
 
     def _times_moved(self, now: Knowledge, trial: Digest, rarity: float) -> bool:
         """Tells whether epochs of a trial took other times than was expected of them.
@@ -101,6 +97,34 @@ class Basis:
             if abs(off) > rarity * math.sqrt(spread):
                 return True
         return False
+
+
+class _Resting(Knowledge):
+    """Is what is known now, by fits to what was known before.
+
+    Args:
+        now: What is known now.
+        before: What was known before.
+        further: Places of the cells that were timed since.
+    """
+
+    def __init__(self, now: Knowledge, before: Knowledge, further: Collection[int]) -> None:
+        told = now.digest_of, now.profiles, now.tally, now.earlier
+        super().__init__(now.records, now.space, now.goal, now.cost, *told)
+        for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
+            vars(self)[kept] = getattr(before, kept)
+        self._before, self._further = before, further
+
+    @cached_property
+    def times(self) -> Times:
+        """Epoch time by class of recipe and cell."""
+        seconds = self.tally.epoch_seconds
+        return self._before.times.tightened({k: seconds["", k] for k in self._further})
+
+    @cached_property
+    def accuracy(self) -> AccuracySurrogate:
+        """Epochs to the target by batch and recipe."""
+        return super().accuracy.resting_on(self._before.accuracy)
 
 
 def _is_other(before: Tally, now: Tally) -> bool:

@@ -61,18 +61,13 @@ class Knowledge:
         self.profiles = profiles
         self.earlier = earlier
         self.limit = goal.deadline_seconds or math.inf
-        self._digest = digests or Digests(goal)
+        self.digest_of = digests or Digests(goal)
         self.tally = tally if tally is not None else self._added_up()
-
-    def again(self) -> "Knowledge":
-        """Returns the same with nothing worked out yet."""
-        told = self._digest, self.profiles, self.tally, self.earlier
-        return Knowledge(self.records, self.space, self.goal, self.cost, *told)
 
     def _added_up(self) -> Tally:
         tally = Tally(self.space, self.goal)
         for turn, record in enumerate(self.records):
-            tally.add(self._digest(record), turn)
+            tally.add(self.digest_of(record), turn)
         for profile in self.profiles:
             tally.add_profile(profile)
         return tally
@@ -80,7 +75,7 @@ class Knowledge:
     @cached_property
     def digests(self) -> tuple[Digest, ...]:
         """What each trial says, earlier ones too; what they say together is in `tally`."""
-        return (*self.earlier, *map(self._digest, self.records))
+        return (*self.earlier, *map(self.digest_of, self.records))
 
     @property
     def live(self) -> tuple[Digest, ...]:

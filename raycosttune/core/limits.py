@@ -101,7 +101,7 @@ def is_affordable(
     Before anything is measured there is nothing to expect, and the first run starts.
     """
     goal = known.goal
-    if known.time.is_empty:
+    if not goal.is_limited or known.time.is_empty:
         return True
     deadline = goal.sweep_deadline_seconds
     if deadline is not None and elapsed_seconds + experiment.seconds > deadline:

@@ -79,7 +79,7 @@ BASIS = Basis(know(usual(BASE)), BASE, BASE, ())
         [ended("u", OPEN, epochs=2.0, cause=EndCause.STOPPED, lr=0.2)],
         [ended("u", REACHED[0], epochs=0.5)],
         [ended("u", REACHED[0], pace=1.04)],
-        [ended("u", SPACE.allocation(1, 512), epochs=2.0, lr=0.2)],
+        [replace(ended("u", OPEN, epochs=2.0, lr=0.2), allocation=SPACE.allocation(1, 512))],
     ],
     ids=[
         *("none", "few as usual", "an open cell as expected", "a worse recipe"),
