@@ -22,6 +22,7 @@ from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import MEDIAN_WORTH
 from raycosttune.core.times import Times
 
+KEPT = ("startup", "starts", "cells", "places", "hourly", "rates", "plans", "incumbent")
 FEWEST = 256
 PART = 8  # one trial may have ended since for so many that it rests on
 UNLIKELY = 0.05  # of what was expected of a batch's epochs, as much may be ruled out
@@ -111,7 +112,7 @@ class _Resting(Knowledge):
     def __init__(self, now: Knowledge, before: Knowledge, further: Collection[int]) -> None:
         told = now.digest_of, now.profiles, now.tally, now.earlier
         super().__init__(now.records, now.space, now.goal, now.cost, *told)
-        for kept in ("startup", "starts", "cells", "places", "rates", "plans", "incumbent"):
+        for kept in KEPT:
             vars(self)[kept] = getattr(before, kept)
         self._before, self._further = before, further
 

@@ -131,6 +131,25 @@ def may_fall(metric: CostMetric) -> bool:
     return getattr(metric, "monotone", True) is False
 
 
+def hourly(metric: Proportional, cells: Sequence[Allocation]) -> Floats:
+    """Returns what some cells cost for an hour, shape (cells,)."""
+    return np.array([metric.per_hour(cell) for cell in cells], dtype=np.float64)
+
+
+def held(rates: Floats, seconds: Floats) -> Floats:
+    """Returns the costs of holding cells, by what each costs for an hour.
+
+    Args:
+        rates: That, shape (cells,).
+        seconds: For how long, shape (cells, ...).
+
+    Returns:
+        Of the shape of `seconds`.
+    """
+    rates = rates.reshape(len(rates), *(1 for _ in seconds.shape[1:]))
+    return np.asarray(rates * seconds / SECONDS_PER_HOUR, dtype=np.float64)
+
+
 def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floats) -> Floats:
     """Applies a metric to many times at once, as `checked_cost` does to one.
 
@@ -148,9 +167,7 @@ def checked_costs(metric: CostMetric, cells: Sequence[Allocation], seconds: Floa
         InvalidCostError: See `checked_cost`.
     """
     if is_proportional(metric):
-        held = np.array([metric.per_hour(cell) for cell in cells], dtype=np.float64)
-        held = held.reshape(len(cells), *(1 for _ in seconds.shape[1:]))
-        return np.asarray(held * seconds / SECONDS_PER_HOUR, dtype=np.float64)
+        return held(hourly(metric, cells), seconds)
     costs = np.empty_like(seconds)
     for place in np.ndindex(*seconds.shape):
         costs[place] = checked_cost(metric, cells[place[0]], float(seconds[place]))

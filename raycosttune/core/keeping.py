@@ -19,7 +19,7 @@ def keeps(goal: Goal, cells: Sequence[Allocation], seconds: Floats) -> Bools:
 
     Args:
         goal: The goal.
-        cells: What is held, one for each row.
+        cells: What is held, one for each row; looked at where there are budgets.
         seconds: For how long, shape (cells, ...); what is no finite number doesn't keep.
 
     Returns:

@@ -9,8 +9,17 @@ import numpy as np
 
 from raycosttune.core.accuracy_surrogate import AccuracySurrogate
 from raycosttune.core.array import Floats, Ints
+from raycosttune.core.broken import is_broken
 from raycosttune.core.cells import Cells, cells_of
-from raycosttune.core.cost import CostMetric, checked_cost, checked_costs, may_fall
+from raycosttune.core.cost import (
+    CostMetric,
+    checked_cost,
+    checked_costs,
+    held,
+    hourly,
+    is_proportional,
+    may_fall,
+)
 from raycosttune.core.demonstrations import Demonstrations
 from raycosttune.core.digest import Digest, Digests
 from raycosttune.core.goal import Goal
@@ -25,7 +34,6 @@ from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import TimeSurrogate
 from raycosttune.core.times import Times, fitted_times, guessed_paces
 
-FAILURES_PER_CELL = 2
 HOUR = 3600.0
 
 
@@ -62,15 +70,8 @@ class Knowledge:
         self.earlier = earlier
         self.limit = goal.deadline_seconds or math.inf
         self.digest_of = digests or Digests(goal)
-        self.tally = tally if tally is not None else self._added_up()
-
-    def _added_up(self) -> Tally:
-        tally = Tally(self.space, self.goal)
-        for turn, record in enumerate(self.records):
-            tally.add(self.digest_of(record), turn)
-        for profile in self.profiles:
-            tally.add_profile(profile)
-        return tally
+        trials = map(self.digest_of, records)
+        self.tally = Tally.of(trials, space, goal, profiles) if tally is None else tally
 
     @cached_property
     def digests(self) -> tuple[Digest, ...]:
@@ -130,6 +131,11 @@ class Knowledge:
         return self.tally.period if math.isfinite(self.tally.period) else 1.0
 
     @cached_property
+    def hourly(self) -> Floats | None:
+        """What each cell of the space costs for an hour, None where that is not all it hangs on."""
+        return hourly(self.cost, self.space.cells) if is_proportional(self.cost) else None
+
+    @cached_property
     def rates(self) -> Floats:
         """What a second in each of `cells` costs, where it is held for an hour."""
         return self.costs_of(self.places, np.full(len(self.places), HOUR)) / HOUR
@@ -150,7 +156,7 @@ class Knowledge:
         """The cells that may still be tried: those that fail again and again are dropped."""
         if not self.tally.failures and not self.tally.out_of_memory:
             return self.space.cells
-        return tuple(cell for cell in self.space.cells if not self._is_broken(cell))
+        return tuple(cell for cell in self.space.cells if not is_broken(self.tally, cell))
 
     @cached_property
     def grid(self) -> Cells:
@@ -255,6 +261,8 @@ class Knowledge:
         Returns:
             Of the shape of `seconds`.
         """
+        if self.hourly is not None:
+            return held(self.hourly[places], seconds)
         return checked_costs(self.cost, [self.space.cells[k] for k in places], seconds)
 
     def keeps(self, places: Ints, seconds: Floats) -> Bools:
@@ -267,7 +275,8 @@ class Knowledge:
         Returns:
             Of the shape of `seconds`.
         """
-        return keeps(self.goal, [self.space.cells[k] for k in places], seconds)
+        cells = [self.space.cells[k] for k in places] if self.goal.budgets else ()
+        return keeps(self.goal, cells, seconds)
 
     def least_costs_of(self, places: Ints, seconds: Floats) -> Floats:
         """Bounds what it costs to hold some cells for at least so long; as `costs_of`."""
@@ -285,11 +294,4 @@ class Knowledge:
 
     def is_open(self, cell: Allocation) -> bool:
         """Tells whether a cell is one of `cells`."""
-        return cell in self.grid.index and not self._is_broken(cell)
-
-    def _is_broken(self, cell: Allocation) -> bool:
-        out = self.tally.out_of_memory
-        alike = (other for other in out if other.node_type == cell.node_type)
-        larger = sum(other.local_batch <= cell.local_batch for other in alike)
-        failed = self.tally.failures[cell] >= FAILURES_PER_CELL
-        return failed or cell in out or larger >= FAILURES_PER_CELL
+        return cell in self.grid.index and not is_broken(self.tally, cell)

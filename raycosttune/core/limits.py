@@ -93,16 +93,22 @@ def overdue(
     return late
 
 
-def is_affordable(
-    known: Knowledge, experiment: Experiment, *, spent: float, elapsed_seconds: float
-) -> bool:
-    """Tells whether a run can be expected to end within the limits of the sweep.
+def affordable(
+    known: Knowledge, ranked: Sequence[Experiment], *, spent: float, elapsed_seconds: float
+) -> list[Experiment]:
+    """Returns the runs that can be expected to end within the limits of the sweep.
 
     Before anything is measured there is nothing to expect, and the first run starts.
     """
+    if not known.goal.is_limited or known.time.is_empty:
+        return list(ranked)
+    return [run for run in ranked if _is_affordable(known, run, spent, elapsed_seconds)]
+
+
+def _is_affordable(
+    known: Knowledge, experiment: Experiment, spent: float, elapsed_seconds: float
+) -> bool:
     goal = known.goal
-    if not goal.is_limited or known.time.is_empty:
-        return True
     deadline = goal.sweep_deadline_seconds
     if deadline is not None and elapsed_seconds + experiment.seconds > deadline:
         return False

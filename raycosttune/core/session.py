@@ -24,7 +24,7 @@ from raycosttune.core.experiment import Experiment
 from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import is_affordable, overdue, reached_limit
+from raycosttune.core.limits import affordable, overdue, reached_limit
 from raycosttune.core.moment import Moment, Moments
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
@@ -280,8 +280,7 @@ class Session(Book):
 
     def _choices(self, moment: Moment) -> list[Experiment]:
         """Ranks the runs that pay and that the sweep can still afford."""
-        so_far, ranked = self._so_far(), moment.ranked
-        return [choice for choice in ranked if is_affordable(moment.known, choice, **so_far)]
+        return affordable(moment.known, moment.ranked, **self._so_far())
 
     def _limit(self) -> str:
         return reached_limit(self.known, **self._so_far())

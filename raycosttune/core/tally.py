@@ -80,6 +80,18 @@ class Tally:
         self.period = math.inf
         self.is_delivered = self.has_values = False
 
+    @classmethod
+    def of(
+        cls, trials: Iterable[Digest], space: Space, goal: Goal, profiles: Sequence[ProfileRecord]
+    ) -> "Tally":
+        """Adds trials up in the order of their start, and profiles."""
+        tally = cls(space, goal)
+        for turn, trial in enumerate(trials):
+            tally.add(trial, turn)
+        for profile in profiles:
+            tally.add_profile(profile)
+        return tally
+
     def copy(self) -> "Tally":
         """Returns one to which more can be added while this one stays as it is."""
         other = duplicate(self)

@@ -20,8 +20,10 @@ def lost(known: Knowledge, planner: Planner | None, *, recipes: bool) -> str:
             epochs do not fall with the batch: a planner that holds it possible has a say.
         recipes: Whether new recipes can be proposed: what bounds those tried proves nothing then.
     """
-    goal, is_begun = known.goal, known.tally.misses.total() > 0
-    if goal.deadline_seconds is None or not is_begun or known.live or known.incumbent is not None:
+    goal = known.goal
+    if goal.deadline_seconds is None or known.live or known.incumbent is not None:
+        return ""
+    if known.tally.misses.total() == 0:
         return ""
     verdict = "" if recipes else infeasible(known)
     if planner is None:

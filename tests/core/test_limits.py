@@ -12,8 +12,8 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.limits import (
     FAILURES_AT_START,
+    affordable,
     hopeless,
-    is_affordable,
     last_end,
     limit_met,
     overdue,
@@ -66,18 +66,18 @@ def test_a_run_is_affordable_where_both_limits_outlast_it(
     limits = goal(sweep_budget=budget, sweep_deadline_seconds=50)
     known = know(JOB.record(limits, CELL, "t"), goal=limits)
     fits = spent + price <= budget and elapsed + seconds <= 50
-    answer = is_affordable(known, run(price, seconds), spent=spent, elapsed_seconds=elapsed)
-    assert answer is fits
+    answer = affordable(known, [run(price, seconds)], spent=spent, elapsed_seconds=elapsed)
+    assert bool(answer) is fits
 
 
 def test_without_limits_everything_is_affordable() -> None:
     known = know(JOB.record(goal(), CELL, "t"))
-    assert is_affordable(known, run(1e9, 1e9), spent=1e9, elapsed_seconds=1e9)
+    assert affordable(known, [run(1e9, 1e9)], spent=1e9, elapsed_seconds=1e9)
 
 
 def test_the_first_run_is_affordable_whatever_it_may_cost() -> None:
     limits = goal(sweep_budget=1, sweep_deadline_seconds=1)
-    assert is_affordable(know(goal=limits), run(1e9, 1e9), spent=0, elapsed_seconds=0)
+    assert affordable(know(goal=limits), [run(1e9, 1e9)], spent=0, elapsed_seconds=0)
 
 
 def test_what_the_live_trials_will_still_cost_is_set_aside() -> None:
@@ -88,7 +88,7 @@ def test_what_the_live_trials_will_still_cost_is_set_aside() -> None:
 
     def affords(price: float, record: TrialRecord) -> bool:
         known = know(done, record, goal=limits)
-        return is_affordable(known, run(price, 1), spent=1.4, elapsed_seconds=0)
+        return bool(affordable(known, [run(price, 1)], spent=1.4, elapsed_seconds=0))
 
     assert affords(0.99, live)
     assert not affords(1.01, live)
@@ -208,5 +208,5 @@ def test_a_limit_of_the_sweep_ends_every_trial_and_profile() -> None:
 
 def test_what_runs_is_taken_to_cost_as_much_as_what_shall_run_before_any_success() -> None:
     known = know(live("a", 3600.0), goal=goal(sweep_budget=5.0))
-    assert is_affordable(known, run(2.0, 1.0), spent=1.0, elapsed_seconds=0.0)
-    assert not is_affordable(known, run(2.6, 1.0), spent=1.0, elapsed_seconds=0.0)
+    assert affordable(known, [run(2.0, 1.0)], spent=1.0, elapsed_seconds=0.0)
+    assert not affordable(known, [run(2.6, 1.0)], spent=1.0, elapsed_seconds=0.0)
