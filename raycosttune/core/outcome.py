@@ -29,14 +29,19 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
     seconds = np.empty((len(places), POINTS))
     for batch in dict.fromkeys(batches.tolist()):
         needed = known.accuracy.samples(recipe, batch)
+        order = np.argsort(needed.epochs, kind="stable")
+        epochs, weights = needed.epochs[order], needed.weights[order]
         for is_timed in (False, True):
             rows = np.flatnonzero((batches == batch) & (is_known == is_timed))
             if len(rows) == 0:
                 continue
             times = _times(known, time, places[rows], is_timed=is_timed)
-            values = (times[:, :, None] * needed.epochs).reshape(len(rows), -1)
-            weights = np.tile(needed.weights, times.shape[1]) / times.shape[1]
-            seconds[rows] = _quantiles(values, weights)
+            if times.shape[1] == 1:
+                seconds[rows] = times * _quantiles(epochs[None], weights)
+                continue
+            values = (times[:, :, None] * epochs).reshape(len(rows), -1)
+            each = np.tile(weights, times.shape[1]) / times.shape[1]
+            seconds[rows] = _quantiles(values, each)
     seconds += known.starts[1][places][:, None]
     return seconds, known.costs_of(places, seconds)
 
@@ -56,8 +61,11 @@ def _times(known: Knowledge, time: TimeSurrogate, places: Ints, *, is_timed: boo
 
 
 def _quantiles(values: Floats, weights: Floats) -> Floats:
-    """Returns the quantiles of weighted samples at `LEVELS`, one row for each row."""
-    order = np.argsort(values, axis=1)
+    """Returns the quantiles of weighted samples at `LEVELS`, one row for each row.
+
+    A stable sort takes a third of the time where samples come in a few ascending runs.
+    """
+    order = np.argsort(values, axis=1, kind="stable")
     sorted_weights = weights[order]
     cumulative = np.cumsum(sorted_weights, axis=1) - sorted_weights / 2
     ordered = np.take_along_axis(values, order, axis=1)
