@@ -146,7 +146,20 @@ class Demonstrated:
                 yield found, min(seconds, hits.own.get(cell, math.inf))
 
     def is_measured(self, recipe: str) -> Bools:
-        """Tells of each cell of the space whether a recipe is known to meet the deadline in it."""
+        """Tells of each cell of the space whether a recipe is known to meet the deadline in it.
+
+        Returns:
+            Shape (cells of the space,), which nobody may change.
+        """
+        if recipe not in self._measured:
+            self._measured[recipe] = self._known_to_meet(recipe)
+        return self._measured[recipe]
+
+    @cached_property
+    def _measured(self) -> dict[str, Bools]:
+        return {}
+
+    def _known_to_meet(self, recipe: str) -> Bools:
         runs = self.tally.recipes[recipe].runs.values()
         hits = {some.hits.batch_size: some.hits for some in runs if some.hits is not None}
         mids = self._spread({batch: some.mid for batch, some in hits.items()})
