@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
@@ -168,15 +169,11 @@ class Belief:
         """Log weights of the offsets from what other recipes showed, shape (s, o)."""
         offsets = self.law.offsets[None, :]
         middle, sd = math.log(typical_epochs), UNKNOWN_SD
+        told = [_told(self.law, *runs.values()) for runs in others]
         shapes = np.zeros((len(self.law.log_scale), 1))
-        found = []
-        for runs in others:
-            weights = evidence(self.law, runs.values())
-            top = weights.max(axis=1, keepdims=True)
-            spread = np.exp(weights - top)
-            shapes = shapes + top + np.log(spread.mean(axis=1, keepdims=True))
-            if any(some.seen.reached for some in runs.values()):
-                found.append((spread * offsets).sum(axis=1) / spread.sum(axis=1))
+        for each in told:
+            shapes = shapes + each.top + each.spread
+        found = [each.offset for each in told if each.offset is not None]
         if not found:
             return shapes - 0.5 * ((offsets - middle) / sd) ** 2
         seen = np.array(found)  # shape (recipes, s)
@@ -193,6 +190,32 @@ class Belief:
         ratio = np.log(clues.deadline_seconds / fastest)
         likely = -0.5 * ((ratio - math.log(DEADLINE_OVER_FASTEST)) / DEADLINE_SD) ** 2
         return np.asarray(likely + log_ndtr((ratio + 0.02) / TOO_TIGHT_SD), dtype=np.float64)
+
+
+class _Told(NamedTuple):
+    """Is what the runs of one recipe say of every law but its offset.
+
+    Attributes:
+        top: Log likelihood at the likeliest offset, shape (s, 1).
+        spread: Log of the mean likelihood over it, shape (s, 1).
+        offset: The mean offset where a run reached the target, shape (s,), else None.
+    """
+
+    top: Floats
+    spread: Floats
+    offset: Floats | None
+
+
+@lru_cache(maxsize=2**14)  # a new run changes what one recipe says; a large sweep has thousands
+def _told(grid: Law, *runs: Runs) -> _Told:
+    weights = evidence(grid, runs)
+    top = weights.max(axis=1, keepdims=True)
+    spread = np.exp(weights - top)
+    log_mean = np.log(spread.mean(axis=1, keepdims=True))
+    if not any(some.seen.reached for some in runs):
+        return _Told(top, log_mean, None)
+    offset = (spread * grid.offsets[None, :]).sum(axis=1) / spread.sum(axis=1)
+    return _Told(top, log_mean, offset)
 
 
 def _second(laws: Floats, vain: float) -> Floats:

@@ -51,14 +51,17 @@ def going(record: TrialRecord, space: Space, *, free_workers: Free, can_resize: 
         can_resize: Whether its workers can be changed at all; still they stay where it has
             saved nothing to go on from.
     """
-    workers, lost = present(record, space).workers, lost_epochs(record)
+    workers, node_type = present(record, space).workers, record.allocation.node_type
+    if not can_resize:
+        return Going(workers, can_resize=False, node_type=node_type)
+    lost = lost_epochs(record)
     return Going(
         workers,
-        most=workers + free_of(free_workers, record.allocation.node_type),
-        can_resize=can_resize and lost is not None,
+        most=workers + free_of(free_workers, node_type),
+        can_resize=lost is not None,
         lost_epochs=lost or 0.0,
         changes=resizes(record, space),
-        node_type=record.allocation.node_type,
+        node_type=node_type,
     )
 
 

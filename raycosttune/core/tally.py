@@ -23,6 +23,9 @@ from raycosttune.core.runs import Hits, Runs
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.step_model import Bools
 
+OFTEN = ("recipes", "epochs", "epoch_seconds", "startup_seconds")  # what every report changes
+SELDOM = ("best", "own", "misses", "failures", "ends")
+
 Where = TypeVar("Where")
 
 
@@ -78,7 +81,7 @@ class Tally:
         self.own_ends, self.last_own_end = 0, 0.0
         self.given_up = 0
         self.period = math.inf
-        self.is_delivered = self.has_values = False
+        self.is_delivered = self.has_values = self._is_shared = False
 
     @classmethod
     def of(
@@ -94,12 +97,20 @@ class Tally:
 
     def copy(self) -> "Tally":
         """Returns one to which more can be added while this one stays as it is."""
+        self._is_shared = True
         other = duplicate(self)
-        for name, value in vars(self).items():
-            if isinstance(value, dict):
-                own = vars(other)[name] = type(value)()
-                dict.update(own, value)  # a counter's own update adds up one by one
+        for name in OFTEN:
+            vars(other)[name] = vars(self)[name].copy()
         return other
+
+    def _unshare(self) -> None:
+        """Has what only ends and successes change for itself, where a copy has it, too."""
+        if self._is_shared:
+            for name in SELDOM:
+                own, shared = type(vars(self)[name])(), vars(self)[name]
+                dict.update(own, shared)  # a counter's own update adds up one by one
+                vars(self)[name] = own
+            self._is_shared = False
 
     def add(self, trial: Digest, turn: int) -> None:
         """Adds a trial.
@@ -119,6 +130,7 @@ class Tally:
             self._add_end(trial, record.ended.cause)
 
     def _add_end(self, trial: Digest, cause: EndCause) -> None:
+        self._unshare()
         record, cell = trial.record, trial.record.allocation
         if trial.reached is None and cause is EndCause.STOPPED:
             self.given_up += 1
@@ -228,6 +240,7 @@ class Tally:
         hits = self.hits(trial.record.allocation.batch_size, key)
         if trial.reached is None or hits is None:
             return
+        self._unshare()
         self.is_delivered |= trial.seconds_to_target <= self._limit
         self.best[hits.batch_size] = self._fewest(self.best.get(hits.batch_size), hits, None)
         for cell, seconds in hits.own.items():
