@@ -27,8 +27,9 @@ another hyperparameter, new for every trial. `optuna` is OptunaSearch with TPE i
 chooses all its cells itself, up to 1,000 trials, and a tell is `on_trial_result`, the last one of a
 trial with `on_trial_complete`.
 
-Figures are medians in ms unless named p99 (of fewer than 100: their largest). "asks" counts what
-they rest on, "answered" how many of these asks were answered with cells.
+Figures are medians in ms of processor time, which other processes hardly change, unless named p99
+(of fewer than 100: their largest). "asks" counts what they rest on, "answered" how many of these
+asks were answered with cells. Compare policies within one run alone.
 """
 
 import argparse
@@ -101,16 +102,16 @@ VARIANTS = {
 
 @dataclass
 class Stopwatch:
-    """Collects milliseconds by name."""
+    """Collects milliseconds of processor time by name."""
 
     spans: dict[str, list[float]] = field(default_factory=dict)
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
         """Times what runs under it."""
-        start = time.perf_counter()
+        start = time.process_time()
         yield
-        self.spans.setdefault(name, []).append(1e3 * (time.perf_counter() - start))
+        self.spans.setdefault(name, []).append(1e3 * (time.process_time() - start))
 
     def figures(self) -> Figures:
         """Returns the medians, and the 99th percentiles of asks and tells."""

@@ -169,8 +169,8 @@ class Demonstrated:
         measured[self._timed] = keeps(self.goal, self._cells, self._seconds(mids) * self._caution)
         if math.isfinite(self.limit) or self.goal.budgets:
             index = cells_of(self.space).index
-            own = ((cell, some) for some in hits.values() for cell in some.own if cell in index)
-            places = [index[cell] for cell, some in own if self._has_kept(some, cell)]
+            each = (own for some in hits.values() for own in some.own.items() if own[0] in index)
+            places = [index[cell] for cell, seconds in each if self._is_kept(cell, seconds)]
             measured[places] = timed[places]
         return measured
 
@@ -187,7 +187,9 @@ class Demonstrated:
 
     def _has_kept(self, hits: Hits, cell: Allocation) -> bool:
         """Tells whether one of these runs kept to deadline and budgets in a cell."""
-        seconds = hits.own.get(cell, math.inf)
+        return self._is_kept(cell, hits.own.get(cell, math.inf))
+
+    def _is_kept(self, cell: Allocation, seconds: float) -> bool:
         if not self.goal.budgets:
             return seconds <= self.limit
         return bool(keeps(self.goal, [cell], np.array([seconds])).all())
