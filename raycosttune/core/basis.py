@@ -7,12 +7,13 @@ takes as long whatever is known. Sweeps of fewer than `FEWEST` ended trials keep
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 
 from scipy.special import ndtri
 
 from raycosttune.core.accuracy_surrogate import DEFAULT_SLACK, AccuracySurrogate
+from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest
 from raycosttune.core.epochs import Seen
 from raycosttune.core.held import resized
@@ -41,7 +42,11 @@ class Basis:
     def __init__(self, known: Knowledge, ended: int, trials: int, without: tuple[str, ...]) -> None:
         self.known, self.ended = known, ended
         self._trials, self._without = trials, without
-        self._further: set[int] = set()
+
+    @cached_property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """Bounds of log T that cells timed since narrow, each its own alone, shape (cells,)."""
+        return self.known.time.log_least.copy(), self.known.time.log_most.copy()
 
     @property
     def data(self) -> dict[str, object]:
@@ -71,7 +76,8 @@ class Basis:
 
     def rests(self, known: Knowledge) -> Knowledge:
         """Returns what is known, weighed by its fits to the same cells."""
-        return _Resting(known, self.known, self._further)
+        least, most = self._bounds
+        return _Resting(known, self.known, (least.copy(), most.copy()))
 
     def _times_moved(self, now: Knowledge, trial: Digest, rarity: float) -> bool:
         """Tells whether epochs of a trial took other times than was expected of them.
@@ -89,10 +95,11 @@ class Basis:
             if was is not None:
                 off = seen.log_median - was.log_median
                 spread = times.noise**2 / MEDIAN_WORTH * (1 / len(was) - 1 / len(seen))
-            elif cell.batch_size in now.tally.best or times.contradicts(place, seen):
-                return True
             else:
-                self._further.add(place)
+                low, high = times.narrowed(place, seen)
+                if cell.batch_size in now.tally.best or low > high:
+                    return True
+                self._bounds[0][place], self._bounds[1][place] = low, high
                 off = seen.log_median - float(times.log_mean[place])
                 spread = times.noise**2 / len(seen) + float(times.log_sd[place]) ** 2
             if abs(off) > rarity * math.sqrt(spread):
@@ -106,21 +113,20 @@ class _Resting(Knowledge):
     Args:
         now: What is known now.
         before: What was known before.
-        further: Places of the cells that were timed since.
+        bounds: Lower and upper log T by now, both of shape (cells,).
     """
 
-    def __init__(self, now: Knowledge, before: Knowledge, further: Collection[int]) -> None:
+    def __init__(self, now: Knowledge, before: Knowledge, bounds: tuple[Floats, Floats]) -> None:
         told = now.digest_of, now.profiles, now.tally, now.earlier
         super().__init__(now.records, now.space, now.goal, now.cost, *told)
         for kept in KEPT:
             vars(self)[kept] = getattr(before, kept)
-        self._before, self._further = before, further
+        self._before, self._bounds = before, bounds
 
     @cached_property
     def times(self) -> Times:
         """Epoch time by class of recipe and cell."""
-        seconds = self.tally.epoch_seconds
-        return self._before.times.tightened({k: seconds["", k] for k in self._further})
+        return self._before.times.within(*self._bounds)
 
     @cached_property
     def accuracy(self) -> AccuracySurrogate:

@@ -83,30 +83,22 @@ class TimeSurrogate:
         apart, by = reach.max(axis=0) - high, reach.argmax(axis=0)
         return [(int(at[k]), int(at[by[k]]), float(apart[k])) for k in np.flatnonzero(apart > 0)]
 
-    def tightened(self, samples: Mapping[int, Readings]) -> "TimeSurrogate":
-        """Returns the same fit within bounds that further cells tighten, each its own alone.
-
-        Args:
-            samples: Seconds of single epochs of these cells by their place, none empty.
-        """
+    def within(self, least: Floats, most: Floats) -> "TimeSurrogate":
+        """Returns the same fit within other bounds of log T, both of shape (cells,)."""
         other = duplicate(self)
-        places, values = list(samples), np.array([seen.log_median for seen in samples.values()])
-        sizes = [len(seen) for seen in samples.values()]
-        halves = {size: self._half_width(size) for size in set(sizes)}
-        half = np.array([halves[size] for size in sizes])
-        least, most = self.log_least.copy(), self.log_most.copy()
-        least[places] = np.maximum(least[places], values - half)
-        most[places] = np.minimum(most[places], values + half)
         other.log_least, other.log_most = least, most
         for derived in ("log_mean", "log_sd"):
             vars(other).pop(derived, None)
         return other
 
-    def contradicts(self, place: int, seen: Readings) -> bool:
-        """Tells whether the bounds exclude what another cell, given by its place, shows."""
-        half = self._half_width(len(seen))
-        reach = self.log_least[place] - half, self.log_most[place] + half
-        return not reach[0] <= seen.log_median <= reach[1]
+    def narrowed(self, place: int, seen: Readings) -> tuple[float, float]:
+        """Bounds log T of a cell, given by its place, by samples of its own, too.
+
+        The lower bound lies beyond the upper one where the samples contradict the others.
+        """
+        half, middle = self._half_width(len(seen)), seen.log_median
+        low, high = float(self.log_least[place]), float(self.log_most[place])
+        return max(low, middle - half), min(high, middle + half)
 
     def _half_width(self, samples: int) -> float:
         counts = samples * MEDIAN_WORTH if samples > FEW else samples

@@ -54,10 +54,10 @@ class Times:
             return self._of[name]
         return self._untimed if self._space.affects_time else self.unknown
 
-    def tightened(self, samples: Mapping[int, Readings]) -> "Times":
-        """Returns the same fit of the one class; see TimeSurrogate.tightened."""
+    def within(self, least: Floats, most: Floats) -> "Times":
+        """Returns the same fit of the one class within other bounds; see TimeSurrogate.within."""
         other = duplicate(self)
-        other.unknown = self.unknown.tightened(samples)
+        other.unknown = self.unknown.within(least, most)
         return other
 
     @cached_property
