@@ -27,9 +27,8 @@ another hyperparameter, new for every trial. `optuna` is OptunaSearch with TPE i
 chooses all its cells itself, up to 1,000 trials, and a tell is `on_trial_result`, the last one of a
 trial with `on_trial_complete`.
 
-Figures are medians in ms of processor time, which other processes hardly change, unless named p99
-(of fewer than 100: their largest). "asks" counts what they rest on, "answered" how many of these
-asks were answered with cells. Compare policies within one run alone.
+Figures are medians in ms of processor time unless named p99 (of fewer than 100: their largest).
+"asks" counts what they rest on, "answered" how many of these asks were answered with cells.
 """
 
 import argparse
