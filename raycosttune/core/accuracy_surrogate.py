@@ -67,8 +67,7 @@ class AccuracySurrogate:
     def __init__(
         self, batches: Sequence[int], runs: Mapping[str, RecipeEpochs], violation: float
     ) -> None:
-        self._batches = np.array(sorted(batches), dtype=np.float64)
-        self._at = {int(batch): k for k, batch in enumerate(self._batches)}
+        self._batches, self._at = _places(tuple(sorted(batches)))
         self._runs = runs
         self.slack = max(DEFAULT_SLACK, violation)
         self._bounded: dict[str, tuple[Floats, Floats]] = {}
@@ -268,6 +267,12 @@ class AccuracySurrogate:
         if self._reached:
             squares = ((self._offsets - self._offsets.mean(axis=0)) ** 2).sum(axis=0)
         return np.sqrt((strength * RECIPE_SD**2 + squares) / (strength + len(self._reached)))
+
+
+@lru_cache(maxsize=16)
+def _places(batches: tuple[int, ...]) -> tuple[Floats, dict[int, int]]:
+    """Returns the batches, shape (b,), and the place of each."""
+    return np.array(batches, dtype=np.float64), {batch: k for k, batch in enumerate(batches)}
 
 
 @lru_cache(maxsize=16)

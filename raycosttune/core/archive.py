@@ -1,11 +1,12 @@
 """What ended trials add up to, read once."""
 
+import math
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 
 from raycosttune.core.basis import FEWEST, Basis
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import Digest, Digests
+from raycosttune.core.exact_sum import plus
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import billed, is_additive, paid, paid_for, use_of, uses
 from raycosttune.core.knowledge import Knowledge
@@ -39,7 +40,8 @@ class Archive:
         self._count = 0
         self.basis: Basis | None = None
         self._since = list[Digest]()
-        self._paid, self._bills, self._due = Fraction(0), Roll(), list[Placed]()
+        self._paid: tuple[float, ...] = ()
+        self._bills, self._due = Roll(), list[Placed]()
 
     def known(self, records: Records, profiles: Sequence[ProfileRecord]) -> Knowledge:
         """Returns what is known now; it stays as it is when more becomes known.
@@ -145,8 +147,8 @@ class Archive:
             return billed(self._cost, (*held, *map(use_of, profiles)))
         self._due += self._bills.ended(records)
         while self._due:
-            self._paid += Fraction(paid(self._due[-1][1], self._space, self._cost))
+            self._paid = plus(self._paid, paid(self._due[-1][1], self._space, self._cost))
             self._due.pop()
         running = (paid(record, self._space, self._cost) for _, record in self._bills.open)
         profiled = (paid_for(record, self._cost) for record in profiles)
-        return float(sum(map(Fraction, [*running, *profiled]), self._paid))
+        return math.fsum((*self._paid, *running, *profiled))

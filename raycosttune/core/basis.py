@@ -23,7 +23,7 @@ from raycosttune.core.tally import Tally
 from raycosttune.core.time_surrogate import MEDIAN_WORTH
 from raycosttune.core.times import Times
 
-KEPT = ("startup", "starts", "cells", "places", "hourly", "rates", "plans", "incumbent")
+KEPT = ("startup", "starts", "grid", "cells", "places", "hourly", "rates", "plans", "incumbent")
 FEWEST = 256
 PART = 8  # one trial may have ended since for so many that it rests on
 UNLIKELY = 0.05  # of what was expected of a batch's epochs, as much may be ruled out

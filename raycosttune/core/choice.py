@@ -125,8 +125,10 @@ def choose(
 
     if is_busy and choices and not fits(first := choices[0].allocation):
         return Wait(f"{first.workers} workers{of_type(first.node_type)} are not free")
-    fitting = [choice for choice in choices if fits(choice.allocation)]
-    for choice in fitting or choices:
+    is_any = any(fits(choice.allocation) for choice in choices)
+    for choice in choices:
+        if is_any and not fits(choice.allocation):
+            continue
         recipe = choose_recipe(known, choice, proposer)
         if recipe is not None:
             return Start(choice, recipe)
