@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NoReturn
 
 from raycosttune.core.constraint import Bound, Constraint, RunBudget
@@ -91,12 +90,12 @@ class Goal:
         """Whether the whole sweep has a deadline or a budget."""
         return self.sweep_deadline_seconds is not None or self.sweep_budget is not None
 
-    @cached_property
+    @property
     def bounds(self) -> tuple[Bound, ...]:
         """The bounds on other metrics."""
         return tuple(item for item in self.constraints if isinstance(item, Bound))
 
-    @cached_property
+    @property
     def budgets(self) -> tuple[RunBudget, ...]:
         """The limits of a run in other units."""
         return tuple(item for item in self.constraints if isinstance(item, RunBudget))
