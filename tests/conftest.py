@@ -9,6 +9,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Ray's workers would get next to nothing of a processor while other tests run.
+os.environ.setdefault("RAY_worker_niceness", "0")
 # Nothing here preempts a node, and each run would start a process to look out for it.
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
 
@@ -26,8 +28,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 CORE = Path(__file__).parent / "core"
 
 
+SHARED = pytest.StashKey[set[Path]]()
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Puts files with slow tests first, so that no process is left alone with them at the end.
 
     Files that share a Ray come in a row, so that it starts once. Plain examples of the core are
@@ -37,8 +42,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == CORE and not is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("plain")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    shared = {item.path for item in items if uses_ray(item)}
-    items.sort(key=lambda item: (item.path not in slow, item.path in shared, item.path))
+    shared = {item.path for item in items if "shared_ray" in getattr(item, "fixturenames", ())}
+    config.stash[SHARED] = shared
+
+    def order(item: pytest.Item) -> tuple[int, bool, Path]:
+        group = 1 if item.path in shared else 0 if item.path in slow else 2
+        return group, item.path not in slow, item.path
+
+    items.sort(key=order)
 
 
 @pytest.fixture
@@ -50,13 +61,9 @@ def shared_ray() -> None:
 
 
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Ends the shared Ray where the next test has no use for it."""
-    if uses_ray(item) and not (nextitem and uses_ray(nextitem)):
+    """Ends the shared Ray after the last file whose tests ask for it."""
+    shared = item.config.stash[SHARED]
+    if item.path in shared and not (nextitem and nextitem.path in shared):
         from tests import real_ray  # noqa: PLC0415 - needs ray, which few tests do
 
         real_ray.end()
-
-
-def uses_ray(item: pytest.Item) -> bool:
-    """Tells whether a test asks for the shared Ray."""
-    return "shared_ray" in getattr(item, "fixturenames", ())

@@ -37,6 +37,7 @@ def serve(path: str) -> None:
         else:
             sys.exit()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setpgid(0, 0)  # as each of Ray's workers has a group of processes of its own
     become(client)
 
 
