@@ -1,6 +1,5 @@
 """A small local Ray, for tests that need a real one."""
 
-import json
 import logging
 import subprocess
 import sys
@@ -10,28 +9,31 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import PIPE
-from typing import Any
 
 import pytest
 import ray
+from ray._private import ray_constants
+
+from tests.forked.client import VARIABLE
 
 ROOT = Path(__file__).parents[1]
 FORKED = ROOT / "tests" / "forked"
 _shared = ExitStack()
-_environment: dict[str, Any] = {}
 
 
 @contextmanager
-def forks() -> Iterator[dict[str, Any]]:
-    """Gives the runtime environment of Ray whose workers are forks: see `tests.forked`."""
-    with tempfile.TemporaryDirectory() as folder:
+def forks() -> Iterator[None]:
+    """Forks the workers of each Ray that is started in this context: see `tests.forked`."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = f"{folder}/forks"
         command = [sys.executable, "-P", str(FORKED / "server.py"), path]
         with subprocess.Popen(command, stdin=PIPE, stdout=PIPE) as server:
             assert server.stdin and server.stdout  # noqa: PT018 - as both are asked for
             assert server.stdout.readline()  # it listens, and ends with its standard input
-            client = f"{sys.executable} -S -E {FORKED / 'client.py'} {path}"
-            yield {"py_executable": client}
+            # Ray joins it to a folder of its own, of which an absolute path leaves nothing.
+            patch.setattr(ray_constants, "SETUP_WORKER_FILENAME", str(FORKED / "client.py"))
+            patch.setenv(VARIABLE, path)
+            yield
 
 
 @contextmanager
@@ -41,7 +43,7 @@ def local_ray() -> Iterator[None]:
         patch.setenv("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", "0.1")
         patch.setenv("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "10")
         patch.setenv("PYTHONPATH", str(ROOT))
-        with forks() as environment:
+        with forks():
             ray.init(
                 address="local",
                 num_cpus=2,
@@ -49,9 +51,7 @@ def local_ray() -> Iterator[None]:
                 log_to_driver=False,
                 logging_level=logging.ERROR,
                 object_store_memory=100_000_000,
-                runtime_env=environment,
             )
-            patch.setitem(_environment, "runtime_env", environment)
             try:
                 yield
             finally:
@@ -64,12 +64,9 @@ def share() -> None:
         _shared.enter_context(local_ray())
 
 
-def joining() -> dict[str, str]:
-    """Returns variables by which another process joins the Ray that tests share."""
-    return {
-        "RAY_ADDRESS": str(ray.get_runtime_context().gcs_address),
-        "RAY_JOB_CONFIG_JSON_ENV_VAR": json.dumps(_environment),
-    }
+def address() -> str:
+    """Returns where another process joins the Ray that tests share."""
+    return str(ray.get_runtime_context().gcs_address)
 
 
 def end() -> None:

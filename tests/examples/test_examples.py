@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real_ray import joining
+from tests.real_ray import address
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted(
@@ -41,7 +41,7 @@ def test_an_example_runs_to_its_end_and_says_so(example: str, tmp_path: Path) ->
 @pytest.mark.usefixtures("shared_ray")
 @pytest.mark.parametrize("example", sorted(JOINING))
 def test_an_example_joins_the_ray_that_is_named(example: str, tmp_path: Path) -> None:
-    run(example, tmp_path, **joining())
+    run(example, tmp_path, RAY_ADDRESS=address())
 
 
 @pytest.mark.ray
@@ -49,7 +49,7 @@ def test_an_example_joins_the_ray_that_is_named(example: str, tmp_path: Path) ->
 @pytest.mark.timeout(480)
 @pytest.mark.usefixtures("shared_ray")
 def test_the_callback_alone_turns_rebalancing_on(tmp_path: Path) -> None:
-    said = run("straggler", tmp_path, **joining())
+    said = run("straggler", tmp_path, RAY_ADDRESS=address())
     off, on = said.split("rebalancing on\n")
     rows = [line for line in off.splitlines() if "|" in line]
     assert rows

@@ -1,6 +1,5 @@
 """A sweep with profiles on a real local Ray, broken off in its middle and restored."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import Row, read_profiled
 from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
-from tests.real_ray import joining
+from tests.real_ray import address
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -93,12 +92,11 @@ def test_a_killed_sweep_runs_no_finished_profile_again(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]); import ray; "
         "from tests.tune.test_profile_ray import drive; "
-        "ray.init(log_to_driver=False); drive(Path(sys.argv[2]))"
+        "ray.init(sys.argv[3], log_to_driver=False); drive(Path(sys.argv[2]))"
     )
     with (tmp_path / "driver.log").open("w") as log:
         driver = subprocess.Popen(
-            [sys.executable, "-c", code, str(ROOT), str(tmp_path)],
-            env=os.environ | joining(),
+            [sys.executable, "-c", code, str(ROOT), str(tmp_path), address()],
             stdout=log,
             stderr=log,
         )

@@ -26,7 +26,7 @@ from raycosttune.tune import (
 )
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.setup import Setup
-from tests.real_ray import joining, wait_for_two_workers
+from tests.real_ray import address, wait_for_two_workers
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
@@ -203,7 +203,7 @@ def test_a_killed_sweep_is_restored_without_doing_work_twice(tmp_path: Path) -> 
             str(ROOT / "benchmarks" / "kill_restore.py"),
             *("--trials", "4", "--moments", "2", "--json", str(figures)),
         ],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **joining()},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "RAY_ADDRESS": address()},
         capture_output=True,
         text=True,
         check=False,

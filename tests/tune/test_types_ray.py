@@ -29,14 +29,13 @@ def _nodes_of_two_types(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     head: dict[str, Any] = {"num_cpus": 3, "resources": {"old": 2}, "object_store_memory": STORE}
     head["include_dashboard"] = False
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    cluster.add_node(num_cpus=2, resources={"new": 2}, object_store_memory=STORE)
-    with forks() as environment:
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        ray.init(address=cluster.address, runtime_env=environment, **quiet)
+    with forks():
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        cluster.add_node(num_cpus=2, resources={"new": 2}, object_store_memory=STORE)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
         yield
         ray.shutdown()
-    cluster.shutdown()
+        cluster.shutdown()
 
 
 def train(config: dict[str, Any]) -> None:
