@@ -3,11 +3,14 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler, TPESampler
+from optuna.storages import InMemoryStorage
+from optuna.trial import FrozenTrial
 
 from raycosttune.core.observation import Recipe
 from raycosttune.core.proposer import Scored
@@ -63,6 +66,7 @@ class OptunaProposer:
         self._domains = dict(domains)
         self._sampler = sampler or _tpe
         self._seed = seed
+        self._checked: dict[int, tuple[Recipe, _Recorded]] = {}
         self._distributions = {
             key: domain.distribution if isinstance(domain, Stepped) else domain
             for key, domain in domains.items()
@@ -77,11 +81,13 @@ class OptunaProposer:
         """
         if not self._domains:
             return {}
-        trials = [self._trial(record) for record in records]
+        storage, name = _quiet_study()
+        key = storage.get_study_id_from_name(name)
+        for record in records:
+            storage.create_new_trial(key, self._trial(record))  # it makes a copy
         seed = int(np.random.SeedSequence([self._seed, index]).generate_state(1)[0])
         try:
-            study = _quiet_study(self._sampler(seed))
-            study.add_trials(trials)
+            study = optuna.load_study(study_name=name, storage=storage, sampler=self._sampler(seed))
             params = study.ask(self._distributions).params
         except Exception as error:  # a user's sampler may raise anything
             msg = (
@@ -98,16 +104,21 @@ class OptunaProposer:
             value = domain.round(value)
         return value.item() if isinstance(value, np.generic) else value
 
-    def _trial(self, record: Scored) -> optuna.trial.FrozenTrial:
+    def _trial(self, record: Scored) -> FrozenTrial:
+        recipe = record.recipe
+        checked, trial = self._checked.get(id(recipe), (None, None))
+        if trial is None or checked is not recipe:
+            trial = self._check(recipe)
+            self._checked[id(recipe)] = recipe, trial
+        trial.value = math.log(record.score)  # recipes differ by a factor in epochs
+        return trial
+
+    def _check(self, recipe: Recipe) -> "_Recorded":
         try:
-            return optuna.trial.create_trial(
-                params=record.recipe,
-                distributions=self._distributions,
-                value=math.log(record.score),  # recipes differ by a factor in epochs
-            )
+            return _Recorded.of(dict(recipe), self._distributions)
         except (TypeError, ValueError) as error:
             msg = (
-                f"a recorded recipe must lie in the search space, got {record.recipe} for "
+                f"a recorded recipe must lie in the search space, got {recipe} for "
                 f"{self._distributions} ({error}). Keep the space of the search that is "
                 "restored, or start a new one."
             )
@@ -118,11 +129,44 @@ def _tpe(seed: int) -> BaseSampler:
     return TPESampler(seed=seed)
 
 
-def _quiet_study(sampler: BaseSampler) -> optuna.Study:
-    """Makes a study without Optuna's line about it, one for each proposal."""
+class _Recorded(FrozenTrial):
+    """Is a finished trial whose copies share their distributions, as these never change.
+
+    A study copies every trial it is given. After many records, copies of distributions would
+    take several times as long as the sampler.
+    """
+
+    @classmethod
+    def of(cls, recipe: Recipe, distributions: Mapping[str, BaseDistribution]) -> Self:
+        """Makes a trial of a recipe, with a value of 0.
+
+        Raises:
+            TypeError: If a value has a type that its distribution doesn't know.
+            ValueError: If keys or values lie outside the distributions.
+        """
+        trial = optuna.trial.create_trial(
+            params=dict(recipe), distributions=dict(distributions), value=0.0
+        )
+        recorded = cls.__new__(cls)
+        recorded.__dict__.update(trial.__dict__)
+        return recorded
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Copies the dictionaries, as a sampler might change them, and nothing in them."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.params, other.distributions = dict(self.params), dict(self.distributions)
+        other.user_attrs, other.system_attrs = dict(self.user_attrs), dict(self.system_attrs)
+        return other
+
+
+def _quiet_study() -> tuple[InMemoryStorage, str]:
+    """Makes a study and names it, without Optuna's line about it, one for each proposal."""
+    storage = InMemoryStorage()
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(max(verbosity, optuna.logging.WARNING))
     try:
-        return optuna.create_study(sampler=sampler)
+        study = optuna.create_study(storage=storage)
     finally:
         optuna.logging.set_verbosity(verbosity)
+    return storage, study.study_name

@@ -1,3 +1,6 @@
+import math
+from typing import ClassVar
+
 import cloudpickle
 import optuna
 import pytest
@@ -104,6 +107,45 @@ def test_the_users_sampler_gets_a_seed_for_each_proposal() -> None:
     for index in (0, 1, 0):
         proposer.propose(index, [])
     assert seeds[0] == seeds[2] != seeds[1]
+
+
+@given(indices, st.lists(st.builds(Scored, recipes, st.floats(0.1, 10.0)), min_size=1, max_size=14))
+def test_another_proposal_before_changes_nothing(index: int, known: list[Scored]) -> None:
+    proposer = OptunaProposer(DOMAINS)
+    rescored = [Scored(record.recipe, 1 / record.score) for record in reversed(known)]
+    proposer.propose(index, rescored)
+    assert proposer.propose(index, known) == OptunaProposer(DOMAINS).propose(index, known)
+
+
+class Meddling(RandomSampler):
+    """Notes the trials that it finds, and spoils them."""
+
+    found: ClassVar[list[tuple[float | None, dict[str, object]]]] = []
+
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> object:
+        for past in study.get_trials(deepcopy=False):
+            if past.state.is_finished():
+                self.found.append((past.value, dict(past.params)))
+                past.params.clear()
+                past.distributions.clear()
+                past.value = 0.0
+        return super().sample_independent(study, trial, param_name, param_distribution)
+
+
+def test_a_sampler_that_spoils_its_trials_finds_the_next_ones_whole() -> None:
+    proposer = OptunaProposer({"lr": DOMAINS["lr"]}, lambda _: Meddling())
+    records = [Scored({"lr": 0.1}, 1.0), Scored({"lr": 0.2}, math.e)]
+    whole = [(0.0, {"lr": 0.1}), (1.0, {"lr": 0.2})]
+    for index in range(2):
+        Meddling.found.clear()
+        proposer.propose(index, records)
+        assert Meddling.found == whole
 
 
 def test_nothing_to_search_is_the_empty_recipe() -> None:
