@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
+from replay_careful import careful_share
 from replay_summary import HINDSIGHT, Row, figure, markdown, summary
 from replay_tasks import GROUPS, Task, read, tasks, truth
 
@@ -111,7 +112,8 @@ def _stopped_at(outcome: Outcome, runs: int) -> Moment:
 
 def _row(job: Job, name: str, planned: int, moments: list[Moment]) -> Row:
     """Returns the row of the moment with the smallest bill."""
-    exact = truth(job.traces, job.task, job.startup_seconds, COSTS[job.cost])
+    where = job.traces, job.task, job.startup_seconds, COSTS[job.cost]
+    exact = truth(*where)
     exact = replace(exact, goal=replace(exact.goal, planned_runs=planned))
     best = min((bill(exact, moment) for moment in moments), key=lambda each: each.ratio)
     return {
@@ -127,6 +129,7 @@ def _row(job: Job, name: str, planned: int, moments: list[Moment]) -> Row:
         "misses_target": best.misses_target,
         "chosen": best.chosen and [best.chosen.workers, best.chosen.batch_size],
         "oracle": [exact.oracle.workers, exact.oracle.batch_size],
+        "careful": careful_share(*where, job.noise),
     }
 
 

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from replay_promises import certificates, promises_table
+from replay_promises import (
+    careful_table,
+    certificates,
+    finite,
+    over_careful,
+    promises_table,
+    text,
+)
 
 Row = dict[str, Any]
 HINDSIGHT = " (best stop in hindsight)"
@@ -55,18 +62,19 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     ratios = {str(planned): _column(each, "ratio") for planned, each in by_planned.items()}
     return {
         "runs": len(rows),
-        "median_bill_ratio": {planned: _json(np.median(each)) for planned, each in ratios.items()},
-        "p90_bill_ratio": {planned: _json(_p90(each)) for planned, each in ratios.items()},
-        "worst_regret": _json(max(_column(rows, "regret"))),
-        "median_regret": _json(np.median(_column(rows, "regret"))),
+        "median_bill_ratio": {planned: finite(np.median(each)) for planned, each in ratios.items()},
+        "p90_bill_ratio": {planned: finite(_p90(each)) for planned, each in ratios.items()},
+        "worst_regret": finite(max(_column(rows, "regret"))),
+        "median_regret": finite(np.median(_column(rows, "regret"))),
         "regret_at_most_5_percent": float(np.mean(_column(rows, "regret") <= 0.05 + 1e-9)),
         "deadline_misses": sum(row["misses_deadline"] for row in rows),
         "target_misses": sum(row["misses_target"] for row in rows),
         "kept_deadline_and_target": float(
             np.mean([not (row["misses_deadline"] or row["misses_target"]) for row in rows])
         ),
+        "over_careful": {planned: over_careful(each) for planned, each in by_planned.items()},
         "certificates": {planned: certificates(each) for planned, each in by_planned.items()},
-        "median_search_spend": _json(np.median(_column(rows, "spend"))),
+        "median_search_spend": finite(np.median(_column(rows, "spend"))),
     }
 
 
@@ -83,7 +91,7 @@ def _intervals(rows: Sequence[Row]) -> dict[str, list[float | None]]:
             for _ in range(RESAMPLES)
         ]
         intervals[str(planned)] = [
-            _json(v) for v in np.quantile(medians, [0.025, 0.975], method="nearest")
+            finite(v) for v in np.quantile(medians, [0.025, 0.975], method="nearest")
         ]
     return intervals
 
@@ -97,7 +105,7 @@ def _over_ours(rows: Sequence[Row], ours: Sequence[Row]) -> dict[str, float | No
         other = own.get(tuple(row[k] for k in key))
         if other is not None and math.isfinite(other):
             paired[str(row["planned_runs"])].append(row["ratio"] / other)
-    return {planned: _json(np.median(values)) for planned, values in paired.items()}
+    return {planned: finite(np.median(values)) for planned, values in paired.items()}
 
 
 def _most_chosen(rows: Iterable[Row]) -> list[int] | None:
@@ -125,10 +133,6 @@ def _p90(values: np.ndarray) -> float:
     return float(np.quantile(values, 0.9, method="inverted_cdf"))
 
 
-def _json(value: float) -> float | None:
-    return round(float(value), 4) if math.isfinite(value) else None
-
-
 def markdown(result: dict[str, Any]) -> str:
     """Returns the tables of a summary."""
     settings = result["settings"]
@@ -136,7 +140,7 @@ def markdown(result: dict[str, Any]) -> str:
         f"{settings['cost']}, start-up {settings['startup']:g} s, "
         f"{settings['seeds']} seeds, {settings['noise']:.0%} noise on times"
     )
-    tables = (_policies_table, promises_table, _tasks_table, _joint_table)
+    tables = (_policies_table, careful_table, promises_table, _tasks_table, _joint_table)
     return "\n".join([head, "", *(line for table in tables for line in [*table(result), ""])])
 
 
@@ -151,14 +155,14 @@ def _policies_table(result: dict[str, Any]) -> Iterator[str]:
     )
     yield "|---|" + "---|" * (len(columns) + 7)
     for name, each in result["policies"].items():
-        medians = [f"{_text(each['median_bill_ratio'][p])} ({_range(each, p)})" for p in planned]
-        p90 = [_text(each["p90_bill_ratio"][p]) for p in planned]
+        medians = [f"{text(each['median_bill_ratio'][p])} ({_range(each, p)})" for p in planned]
+        p90 = [text(each["p90_bill_ratio"][p]) for p in planned]
         bare = each["without_bert"] or {"median_bill_ratio": {}}
-        paired = " / ".join(_text(each["over_ours"].get(p)) for p in planned)
-        without = " / ".join(_text(bare["median_bill_ratio"].get(p)) for p in planned)
+        paired = " / ".join(text(each["over_ours"].get(p)) for p in planned)
+        without = " / ".join(text(bare["median_bill_ratio"].get(p)) for p in planned)
         yield (
             f"| {name} | {' | '.join(medians + p90)} | {paired} | {without} | "
-            f"{_text(each['median_search_spend'])} | {_text(each['worst_regret'])} | "
+            f"{text(each['median_search_spend'])} | {text(each['worst_regret'])} | "
             f"{each['deadline_misses']} | {each['target_misses']} | {each['runs']} |"
         )
 
@@ -181,7 +185,7 @@ def _tasks_table(result: dict[str, Any]) -> Iterator[str]:
         for name in names:
             each = policies[name][task]
             missed = each["deadline_misses"] + each["target_misses"]
-            ratio = _text(each["median_bill_ratio"][planned])
+            ratio = text(each["median_bill_ratio"][planned])
             cells.append(f"{ratio} ({missed})" if missed else ratio)
         yield f"| {task} | {tuple(first['oracle'])} | {' | '.join(cells)} |"
 
@@ -221,13 +225,9 @@ def _saving(own: float | None, other: float | None) -> str:
     return "none" if own is None or other is None else f"{1 - own / other:.0%}"
 
 
-def _text(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
-
-
 def _range(each: dict[str, Any], planned: str) -> str:
     low, high = each["median_bill_ratio_interval"][planned]
-    return f"{_text(low)} to {_text(high)}"
+    return f"{text(low)} to {text(high)}"
 
 
 def figure(result: dict[str, Any], path: Path) -> None:
