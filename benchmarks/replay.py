@@ -143,6 +143,8 @@ def _certified_row(job: Job, planned: int) -> Row:
     if isinstance(outcome.plan, Plan) and math.isfinite(row["regret"]):
         gap, saving = outcome.plan.certificate.gap, 1 - 1 / (1 + row["regret"])
         row |= {"gap": gap, "certificate_holds": saving <= gap + 1e-9}
+        if (likely := outcome.plan.likely_saving) is not None:
+            row |= {"likely": likely, "likely_holds": saving <= likely + 1e-9}
     return row
 
 

@@ -91,10 +91,13 @@ class Basis:
             cell = resized(now.space, trial.record.allocation, workers)
             if (place := now.grid.index.get(cell)) is None:
                 continue
-            was, seen = before.get(("", place)), now.tally.epoch_seconds["", place]
+            was, seen = before.get(("", place)), now.tally.epoch_seconds.get(("", place))
+            if seen is None:
+                continue
             if was is not None:
                 off = seen.log_median - was.log_median
-                spread = times.noise**2 / MEDIAN_WORTH * (1 / len(was) - 1 / len(seen))
+                fewer = max(1 / len(was) - 1 / len(seen), 0.0)
+                spread = times.noise**2 / MEDIAN_WORTH * fewer
             else:
                 low, high = times.narrowed(place, seen)
                 if cell.batch_size in now.tally.best or low > high:

@@ -9,8 +9,25 @@ from raycosttune.core.epochs import EARLIEST, Epochs
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Report, TrialRecord
 
+LEAST_EXTRA = 0.1  # of an epoch: as much is noise
+
 ByWorkers = Mapping[int, tuple[float, ...]]
 Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class FirstEpoch:
+    """Is the first report of an attempt that made no other one on as many workers.
+
+    Attributes:
+        seconds: Of training, one-off work included.
+        epochs: Made in them.
+        startup_seconds: Before them.
+    """
+
+    seconds: float
+    epochs: float
+    startup_seconds: float
 
 
 @dataclass(frozen=True)
@@ -23,6 +40,9 @@ class Digest:
         epoch_seconds: Seconds of single epochs by worker count.
         startup_seconds: Start-up of each attempt that reported, one-off work included, by
             worker count.
+        firsts: The first epochs that these rest on where an attempt made no other one, by
+            worker count.
+        extras: What the first epochs of the other attempts took beyond later ones, in seconds.
         epochs: Interval of epochs in which the target was reached, None before a report.
         reached: The first report at the target, or None.
         seconds_to_target: Wall time up to the target, or up to the last report.
@@ -36,6 +56,8 @@ class Digest:
     recipe: str
     epoch_seconds: ByWorkers
     startup_seconds: ByWorkers
+    firsts: Mapping[int, tuple[FirstEpoch, ...]]
+    extras: tuple[float, ...]
     epochs: Epochs | None
     reached: Report | None
     seconds_to_target: float
@@ -74,12 +96,15 @@ def summed_up(record: TrialRecord, goal: Goal) -> Digest:
     hit = next((k for k, report in enumerate(run) if goal.is_met(report)), None)
     batch, until = record.allocation.batch_size, run if hit is None else run[: hit + 1]
     seconds, startups = timed(record)
+    firsts, extras = first_epochs(record)
     own = (None, record.allocation.workers)
     return Digest(
         record=record,
         recipe=recipe,
         epoch_seconds=seconds,
         startup_seconds=startups,
+        firsts=firsts,
+        extras=extras,
         epochs=Epochs(batch, recipe, *interval(run, hit)) if run else None,
         reached=None if hit is None else run[hit],
         seconds_to_target=sum(report.seconds for report in until),
@@ -148,6 +173,45 @@ def timed(record: TrialRecord) -> tuple[ByWorkers, ByWorkers]:
     it took beyond the slowest of these is one-off work, loading and compiling, and counts as
     start-up; there is one for each attempt that reported.
     """
+    first, later, begun = _paces(record)
+    starts = defaultdict[int, list[float]](list)
+    for workers, done, report in begun:
+        usual = max(later[workers]) * done if workers in later else report.training_seconds
+        extra = max(report.training_seconds - usual, 0.0)
+        starts[workers].append(report.startup_seconds + extra)
+    return _tuples({**first, **later}), _tuples(starts)
+
+
+def first_epochs(
+    record: TrialRecord,
+) -> tuple[dict[int, tuple[FirstEpoch, ...]], tuple[float, ...]]:
+    """Returns the first epochs that stand alone, by worker count, and what others had beside.
+
+    That is the one-off work which `timed` counts as start-up, 0 where it is no more than noise.
+    """
+    _, later, begun = _paces(record)
+    alone = defaultdict[int, list[FirstEpoch]](list)
+    extras = list[float]()
+    for workers, done, report in begun:
+        if workers in later:
+            usual = max(later[workers]) * done
+            extra = report.training_seconds - usual
+            extras.append(extra if extra > LEAST_EXTRA * usual else 0.0)
+        else:
+            shown = FirstEpoch(report.training_seconds, done, report.startup_seconds)
+            alone[workers].append(shown)
+    return {workers: tuple(shown) for workers, shown in alone.items()}, tuple(extras)
+
+
+Paces = Mapping[int, Sequence[float]]
+Begun = Sequence[tuple[int, float, Report]]
+
+
+def _paces(record: TrialRecord) -> tuple[Paces, Paces, Begun]:
+    """Returns the seconds of first and of later epochs by worker count, and first reports.
+
+    Of the first report of each attempt it returns workers and epochs, too.
+    """
     first, later = defaultdict[int, list[float]](list), defaultdict[int, list[float]](list)
     begun: dict[int, tuple[int, float, Report]] = {}
     before, attempt = 0.0, 0
@@ -160,12 +224,7 @@ def timed(record: TrialRecord) -> tuple[ByWorkers, ByWorkers]:
         if report.attempt not in begun:
             begun[report.attempt] = workers, max(done, 0.0), report
         before, attempt = report.epoch, report.attempt
-    starts = defaultdict[int, list[float]](list)
-    for workers, done, report in begun.values():
-        usual = max(later[workers]) * done if workers in later else report.training_seconds
-        extra = max(report.training_seconds - usual, 0.0)
-        starts[workers].append(report.startup_seconds + extra)
-    return _tuples({**first, **later}), _tuples(starts)
+    return first, later, tuple(begun.values())
 
 
 def _tuples(found: Mapping[int, Sequence[float]]) -> dict[int, tuple[float, ...]]:

@@ -29,7 +29,6 @@ def explain(
     ahead: Experiment | Profile | str,
     plan: Plan | NoPlan,
     prior: Prior | None = None,
-    likely: float | None = None,
     surface: MetricSurface | None = None,
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
@@ -40,7 +39,6 @@ def explain(
         ahead: The run or profile that comes next, or why none does.
         plan: The plan, or why there is none.
         prior: What an earlier sweep showed, if anything.
-        likely: What an untried cell is likely to save at most, None where nothing tells.
         surface: What is likely of the metric, None where nothing tells.
 
     Returns:
@@ -56,9 +54,6 @@ def explain(
     lines.append(next_step(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
     among = points(known)
-    if likely is not None and isinstance(plan, Plan):
-        most = f"no untried configuration saves more than {math.ceil(likely * 100)}%"
-        lines.append(f"likely, not certain: {most}, each but for a chance of about 2%")
     lines += class_paces(known)
     lines += limits(known, plan, among, surface)
     lines += against(known)

@@ -36,6 +36,9 @@ class Plan:
         certificate: What could still be saved.
         spent: What the search has cost.
         limit: Which limit of the sweep has ended the search, empty for none.
+        likely_saving: Largest fraction of the cost that an untried configuration is likely to
+            save, each but for a chance of about 2 %; an estimate beside the certificate's bound.
+            None where nothing tells.
     """
 
     allocation: Allocation
@@ -51,6 +54,7 @@ class Plan:
     certificate: Certificate
     spent: float
     limit: str = ""
+    likely_saving: float | None = None
 
     def __str__(self) -> str:
         """Says the plan in two sentences."""
@@ -62,9 +66,16 @@ class Plan:
         return (
             f"{what}, {counted(self.epochs, 'epoch')}: "
             f"{cost.mid:.3g} {self.unit} ({ran}), {whole(seconds.mid)} s "
-            f"({whole(seconds.low)} to {whole(seconds.high)}); {self.certificate}. "
+            f"({whole(seconds.low)} to {whole(seconds.high)}); {self.certificate}{self._likely}. "
             f"The search spent {self.spent:.3g} {self.unit}{_early(self.limit)}."
         )
+
+    @property
+    def _likely(self) -> str:
+        certificate, saving = self.certificate, self.likely_saving
+        if saving is None or certificate.untried == 0 or not certificate.is_bounded:
+            return ""
+        return f", and likely none saves more than {math.ceil(saving * 100)}%"
 
 
 def _early(limit: str) -> str:
@@ -95,13 +106,25 @@ class NoPlan:
         return f"no plan: {self.reason}.{spent}{saved}"
 
 
-def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float) -> Plan | NoPlan:
-    """Turns the incumbent into a plan, or says why there is none."""
+def make_plan(
+    known: Knowledge,
+    learning_rate: LearningRate | None,
+    spent: float,
+    likely_saving: float | None = None,
+) -> Plan | NoPlan:
+    """Turns the incumbent into a plan, or says why there is none.
+
+    Args:
+        known: What the records say.
+        learning_rate: The rule of the base rate.
+        spent: What the search has cost.
+        likely_saving: What an untried cell is likely to save at most, None where nothing tells.
+    """
     incumbent = known.incumbent
     if incumbent is None:
         reason = _reason(known, limit_met(known, spent))
         return NoPlan(reason, spent, known.cost.unit, _best_checkpoint(known))
-    record = _demonstration(known, incumbent)
+    record, certificate = _demonstration(known, incumbent), certify(known, incumbent)
     recipe = record.recipe
     if learning_rate is not None:
         recipe = learning_rate.apply(recipe, incumbent.allocation.batch_size)
@@ -118,9 +141,10 @@ def make_plan(known: Knowledge, learning_rate: LearningRate | None, spent: float
         measured_seconds=measured,
         measured_cost=None if measured is None else known.cost_of(record.allocation, measured),
         unit=known.cost.unit,
-        certificate=certify(known, incumbent),
+        certificate=certificate,
         spent=spent,
         limit=limit_met(known, spent),
+        likely_saving=None if likely_saving is None else min(likely_saving, certificate.gap),
     )
 
 

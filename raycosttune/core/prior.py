@@ -1,10 +1,10 @@
 """What an earlier sweep showed, as far as it holds for another one."""
 
 import math
-import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.epochs import Epochs, Seen
@@ -15,6 +15,7 @@ from raycosttune.core.observation import EndCause, TrialRecord
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.tally import Tally
+from raycosttune.core.timings import Timings
 
 
 @dataclass(frozen=True)
@@ -78,27 +79,20 @@ class Prior:
         self, digests: Sequence[Digest], profiles: Sequence[ProfileRecord], space: Space
     ) -> tuple[dict[tuple[str, Allocation], float], dict[tuple[str, int], float]]:
         """Returns seconds of an epoch by class and cell, start-ups by type and workers."""
-        epochs: dict[tuple[str, Allocation], list[float]] = defaultdict(list)
-        starts: dict[tuple[str, int], list[float]] = defaultdict(list)
+        timings = Timings[tuple[str, Allocation]]()
         for digest in digests:
-            for workers, seconds in digest.epoch_seconds.items():
-                name = space.time_class(digest.record.recipe)
-                epochs[name, resized(space, digest.record.allocation, workers)] += seconds
-            for workers, seconds in digest.startup_seconds.items():
-                starts[digest.record.allocation.node_type, workers] += seconds
+            name, cell = space.time_class(digest.record.recipe), digest.record.allocation
+            timings.add(digest, partial(_placed, space, name, cell))
         for profile in profiles:
             recipe = profile.profile.recipe
             if recipe is None and space.affects_time:
                 continue  # nobody knows of which class
             name = space.time_class(recipe or {})
             for cell, second in profile.epoch_seconds.items():
-                epochs[name, cell].append(second)
-        medians = {
-            where: statistics.median(seconds) for where, seconds in epochs.items() if seconds
-        }
+                timings.add_epochs((name, cell), (second,))
         return (
-            {where: seconds * self.samples for where, seconds in medians.items()},
-            {where: statistics.median(seconds) for where, seconds in starts.items() if seconds},
+            {where: seen.median * self.samples for where, seen in timings.epochs.items()},
+            {where: seen.median for where, seen in timings.starts.items()},
         )
 
     def _epochs(self, digests: Sequence[Digest]) -> list[tuple[Digest, Mapping[int, Seen]]]:
@@ -117,6 +111,10 @@ class Prior:
         return replace(epochs, low=low, high=max(epochs.high, epochs.high / self.samples))
 
 
+def _placed(space: Space, name: str, cell: Allocation, workers: int) -> tuple[str, Allocation]:
+    return name, resized(space, cell, workers)
+
+
 def _placeless(digest: Digest) -> Digest:
     """Returns what a trial says of epochs alone: no cell, no time, no memory of these machines."""
     record = digest.record
@@ -129,6 +127,8 @@ def _placeless(digest: Digest) -> Digest:
         record=replace(record, allocation=elsewhere, ended=ended),
         epoch_seconds={},
         startup_seconds={},
+        firsts={},
+        extras=(),
         seconds_to_target=math.inf,
         is_resized=True,
     )

@@ -174,7 +174,7 @@ class Session(Book):
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
         try:
-            return make_plan(self.known, self.learning_rate, self.spent)
+            return make_plan(self.known, self.learning_rate, self.spent, self.moment.likely)
         except InvalidCostError as error:
             return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
 
@@ -229,7 +229,7 @@ class Session(Book):
         plan = self.plan()
         if math.isnan(plan.spent):  # the cost metric fails
             return str(plan)
-        told = self.ahead, plan, self.prior, self.moment.likely, self.moment.surface
+        told = self.ahead, plan, self.prior, self.moment.surface
         return explain(self.known, self._why, *told)
 
     def pareto(self) -> tuple[Tradeoff, ...]:

@@ -40,6 +40,8 @@ def decide(
         return Continue()
     if (over := _over(known, record)) is not None:
         return over
+    if not known.tally.is_timed and record.run_seconds < known.limit:
+        return Continue()  # how much of a first epoch is loading shows in the second one
     is_known = known.is_open(present(record, known.space))
     if planner is not None and is_known:
         return planner.next_step(record, goes)

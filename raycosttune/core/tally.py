@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
 
@@ -15,18 +14,17 @@ from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
 from raycosttune.core.history import History
-from raycosttune.core.observation import EndCause, Recipe
+from raycosttune.core.observation import EndCause
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.readings import Readings
 from raycosttune.core.recipe_epochs import RecipeEpochs
 from raycosttune.core.runs import Hits, Runs
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.step_model import Bools
+from raycosttune.core.timings import Timings
 
-OFTEN = ("recipes", "epochs", "epoch_seconds", "startup_seconds")  # what every report changes
+OFTEN = ("recipes", "epochs", "_timings")  # what every report changes
 SELDOM = ("best", "own", "misses", "failures", "ends")
-
-Where = TypeVar("Where")
 
 
 class Tally:
@@ -40,9 +38,6 @@ class Tally:
         recipes: What the trials of each recipe say, by its key.
         epochs: Epochs to the target of those that reported.
         violation: The least log slack under which no recipe's runs contradict each other.
-        epoch_seconds: Seconds of single epochs by the class of their recipe and the place of their
-            cell in the space; those of other cells are left out.
-        startup_seconds: Seconds of start-ups by type of machine and worker count.
         live: The trials that may still report.
         best: Of the runs that reached the target, those of the recipe that needs the fewest
             epochs, by batch.
@@ -69,8 +64,7 @@ class Tally:
         self.recipes: dict[str, History] = {}
         self.epochs: dict[str, RecipeEpochs] = {}
         self.violation = 0.0
-        self.epoch_seconds: dict[tuple[str, int], Readings] = {}
-        self.startup_seconds: dict[tuple[str, int], Readings] = {}
+        self._timings = Timings[tuple[str, int]]()
         self.live: tuple[Digest, ...] = ()
         self.best: dict[int, Hits] = {}
         self.own: dict[Allocation, Hits] = {}
@@ -82,6 +76,24 @@ class Tally:
         self.given_up = 0
         self.period = math.inf
         self.is_delivered = self.has_values = self._is_shared = False
+
+    @property
+    def epoch_seconds(self) -> Mapping[tuple[str, int], Readings]:
+        """Seconds of single epochs by the class of their recipe and their cell's place.
+
+        Those of cells that aren't in the space are left out.
+        """
+        return self._timings.epochs
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any epoch was timed but first ones, which may hold one-off work."""
+        return self._timings.is_sure
+
+    @property
+    def startup_seconds(self) -> Mapping[tuple[str, int], Readings]:
+        """Seconds of start-ups by type of machine and worker count."""
+        return self._timings.starts
 
     @classmethod
     def of(
@@ -152,12 +164,15 @@ class Tally:
         """Adds what a profile showed."""
         if profile.shown is None:
             return
-        for cell, seconds in profile.epoch_seconds.items():
-            self._add_time(profile.profile.recipe, cell, (seconds,))
+        recipe = profile.profile.recipe
+        if recipe is not None or not self._space.affects_time:  # else nobody knows of which class
+            name = self._space.time_class(recipe or {})
+            for cell, seconds in profile.epoch_seconds.items():
+                self._timings.add_epochs(self._placed(name, cell), (seconds,))
         if profile.epoch_seconds:
             startup = (profile.shown.startup_seconds,)
             held = profile.profile.held
-            _append(self.startup_seconds, (held.node_type, held.workers), startup)
+            self._timings.add_starts((held.node_type, held.workers), startup)
         self.out_of_memory += profile.shown.out_of_memory
 
     def assume(
@@ -167,9 +182,9 @@ class Tally:
     ) -> None:
         """Adds an epoch time for each of some classes and cells, a start-up by type and workers."""
         for (name, cell), epoch in seconds.items():
-            self._add_class_time(name, cell, (epoch,))
+            self._timings.add_epochs(self._placed(name, cell), (epoch,))
         for where, startup in startups.items():
-            _append(self.startup_seconds, where, (startup,))
+            self._timings.add_starts(where, (startup,))
 
     def expect(self, trial: Digest, turn: int, seen: Mapping[int, Seen]) -> None:
         """Adds the epochs by batch that a trial's recipe is expected to need, without a run."""
@@ -213,21 +228,15 @@ class Tally:
         return None if history is None else history.runs.get(batch_size)
 
     def _add_times(self, trial: Digest) -> None:
-        for workers, seconds in trial.epoch_seconds.items():
-            cell = resized(self._space, trial.record.allocation, workers)
-            self._add_time(trial.record.recipe, cell, seconds)
-        for workers, seconds in trial.startup_seconds.items():
-            node_type = trial.record.allocation.node_type
-            _append(self.startup_seconds, (node_type, workers), seconds)
+        record = trial.record
+        name = self._space.time_class(record.recipe)
+        self._timings.add(
+            trial, lambda n: self._placed(name, resized(self._space, record.allocation, n))
+        )
 
-    def _add_time(self, recipe: Recipe | None, cell: Allocation, seconds: Sequence[float]) -> None:
-        if recipe is not None or not self._space.affects_time:  # else nobody knows of which class
-            self._add_class_time(self._space.time_class(recipe or {}), cell, seconds)
-
-    def _add_class_time(self, name: str, cell: Allocation, seconds: Sequence[float]) -> None:
+    def _placed(self, name: str, cell: Allocation) -> tuple[str, int] | None:
         place = self._cells.index.get(cell)
-        if place is not None:
-            _append(self.epoch_seconds, (name, place), seconds)
+        return None if place is None else (name, place)
 
     def _add_run(self, trial: Digest, turn: int) -> None:
         key, recipe = trial.recipe, trial.record.recipe
@@ -268,7 +277,3 @@ class Tally:
 def _needed(hits: Hits) -> tuple[float, int]:
     """Ranks runs by their epochs, equal ones by which came first."""
     return hits.mid, hits.first
-
-
-def _append(found: dict[Where, Readings], where: Where, more: Iterable[float]) -> None:
-    found[where] = found.get(where, Readings()).plus(more)

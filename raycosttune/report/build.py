@@ -121,6 +121,7 @@ def _planned(plan: Plan) -> Planned:
         cost=plan.predicted_cost,
         gap=plan.certificate.gap,
         untried=plan.certificate.untried,
+        likely_saving=plan.likely_saving,
     )
 
 

@@ -201,6 +201,7 @@ class Planned:
         cost: What a run costs.
         gap: Largest fraction of that which anything untried could save.
         untried: Cells that could still be cheaper.
+        likely_saving: What an untried cell likely saves at most, None where nothing tells.
     """
 
     what: str
@@ -212,6 +213,7 @@ class Planned:
     cost: Prediction
     gap: float
     untried: int
+    likely_saving: float | None = None
 
 
 @dataclass(frozen=True)

@@ -268,15 +268,6 @@ def test_a_profile_that_was_lost_is_told_with_its_reason() -> None:
         assert first == f"p: a profile of 1 cell on 1 worker, 0 worker-hours: {said}."
 
 
-def test_with_a_plan_it_says_what_untried_cells_are_likely_to_save() -> None:
-    space = Space((1, 2), (64, 128))
-    job = amdahl(space)
-    session = Simulation(space, goal(), job).session
-    session.adopt(job.record(goal(), space.cells[0], "a"))
-    (line,) = (line for line in session.explain().splitlines() if line.startswith("likely, not "))
-    assert "no untried configuration saves more than " in line
-
-
 def test_it_says_what_speaks_against_an_assumption() -> None:
     slow = [Report(k + 1.0, float(k == 19), 36.0) for k in range(20)]
     session = Simulation(PAIR, goal(), JOB).session

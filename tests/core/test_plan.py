@@ -1,3 +1,6 @@
+import math
+from dataclasses import replace
+
 import pytest
 
 from raycosttune.core.cost import NodeHours, WorkerHours
@@ -6,7 +9,7 @@ from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import NoPlan, Plan, make_plan
 from raycosttune.core.space import Space
-from tests.core.drive import Job, amdahl, goal
+from tests.core.drive import Job, Simulation, amdahl, goal
 
 SPACE = Space((1, 2), (64, 128))
 ONE, OTHER, TWO = SPACE.cells[0], SPACE.cells[1], SPACE.cells[2]
@@ -52,6 +55,37 @@ def test_a_plan_names_the_trial_that_ran_it_before_another_of_its_batch() -> Non
     job = Job({ONE: 20.0, TWO: 100.0}, {64: 6.0})
     plan = plan_of(job.record(goal(), ONE, "own"), job.record(goal(), TWO, "other"))
     assert (plan.allocation, plan.trial_id) == (ONE, "own")
+
+
+def test_a_plan_says_beside_its_certificate_what_is_likely() -> None:
+    space = Space((1, 2), (64, 128))
+    session = Simulation(space, goal(), amdahl(space)).session
+    session.adopt(amdahl(space).record(goal(), space.cells[0], "a"))
+    plan = session.plan()
+    assert isinstance(plan, Plan)
+    assert plan.likely_saving is not None
+    assert 0 < plan.likely_saving < plan.certificate.gap
+    said = f"{plan.certificate}, and likely none saves more than "
+    assert f"{said}{math.ceil(plan.likely_saving * 100)}%. The search spent" in str(plan)
+
+
+def test_what_is_likely_is_no_more_than_what_is_certain() -> None:
+    known = Knowledge([JOB.record(goal(), ONE, "t")], SPACE, goal(), WorkerHours())
+    plan = make_plan(known, None, 1.5, likely_saving=1.0)
+    assert isinstance(plan, Plan)
+    assert plan.likely_saving == plan.certificate.gap < 1
+
+
+def test_where_nothing_tells_or_nothing_is_left_a_plan_says_nothing_of_what_is_likely() -> None:
+    plan = plan_of(JOB.record(goal(), ONE, "t"))
+    done = replace(plan.certificate, untried=0, gap=0.0)
+    free = replace(plan.certificate, is_bounded=False)
+    for other in (
+        plan,
+        replace(plan, certificate=done, likely_saving=0.0),
+        replace(plan, certificate=free, likely_saving=0.1),
+    ):
+        assert "likely" not in str(other)
 
 
 def test_the_checkpoint_is_the_first_one_at_the_target() -> None:
