@@ -5,9 +5,10 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, Self, TypeVar
 
-from raycosttune.core.digest import Digest, FirstEpoch
+from raycosttune.core.digest import Digest
 from raycosttune.core.duplicate import duplicate
 from raycosttune.core.readings import Readings
+from raycosttune.core.timed import FirstEpoch
 
 Where = TypeVar("Where")
 Key = TypeVar("Key")

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from raycosttune.core.digest import summed_up, timed
+from raycosttune.core.digest import summed_up
 from raycosttune.core.goal import Goal
 from raycosttune.core.measured import space_of
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.space import Allocation
+from raycosttune.core.timed import timed
 from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
 from raycosttune.results.header import read_header
 from raycosttune.results.journal import FOLDER, journal_of, read_journal

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raycosttune.core.digest import Digests, summed_up, timed
+from raycosttune.core.digest import Digests, summed_up
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
+from raycosttune.core.timed import timed
 from tests.core.drive import Job, goal, spaces_and_jobs
 
 CELL = Allocation(1, 64)

@@ -5,12 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
-from raycosttune.core.digest import seconds_to_target, summed_up, timed
+from raycosttune.core.digest import seconds_to_target, summed_up
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import bounded_cost
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
+from raycosttune.core.timed import timed
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 
 METRICS = st.sampled_from((NodeHours(), WorkerHours()))
