@@ -17,6 +17,7 @@ from raycosttune.core.plan import NoPlan, Plan
 from raycosttune.core.price import deadline_price, metric_price
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
+from raycosttune.core.shortfall import nearest
 
 FOUND = "was found in the journal"
 RUNNERS_UP = 3
@@ -125,10 +126,12 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
     end = "running"
     if record.ended is not None:
         end = record.ended.reason.rstrip(".") or record.ended.cause.value
+    best = None if any(map(known.goal.is_met, record.run)) else nearest([record], known.goal)
+    shown = "" if best is None else f"best {known.goal.metric} {best.value:.4g}, "
     begun = " Found in the journal." if why == FOUND else f" Started because it {why}."
     return (
         f"{record.trial_id}: {cell.named(record.recipe)}, "
-        f"{counted(record.epoch, 'epoch')}, {cost:.3g} {known.cost.unit}: {end}."
+        f"{counted(record.epoch, 'epoch')}, {shown}{cost:.3g} {known.cost.unit}: {end}."
         f"{begun if why else ''}{_moved(record.resized)}"
     )
 

@@ -1,6 +1,6 @@
 """Numbers, runs and what they count as a reader sees them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 MOST_DIGITS = 17  # these tell any two floats apart
 DECIMALS_BELOW = 10
@@ -23,6 +23,12 @@ def told_apart(*values: float, digits: int = 3) -> tuple[str, ...]:
 def whole(seconds: float) -> str:
     """Writes seconds, with decimals only where they are few."""
     return f"{seconds:.0f}" if seconds >= DECIMALS_BELOW else f"{seconds:.2g}"
+
+
+def spanned(values: Sequence[float], written: Callable[[float], str]) -> str:
+    """Writes the least and the largest of some numbers, once where they read the same."""
+    low, high = written(min(values)), written(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def counted(count: float, noun: str) -> str:

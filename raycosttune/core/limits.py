@@ -7,7 +7,7 @@ from raycosttune.core.decision import Stop, StopCause
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import TrialRecord
+from raycosttune.core.observation import EndCause, TrialRecord
 
 FAILURES_AT_START = 3
 
@@ -39,6 +39,8 @@ def hopeless(known: Knowledge) -> str:
         return ""
     if len(records) >= 2 * len(known.space.cells) + 3:
         late = "" if known.goal.deadline_seconds is None else " by the deadline"
+        if all(record.ended and record.ended.cause is EndCause.FINISHED for record in records):
+            late = " before they ended by themselves"
         return f"{len(records)} trials did not reach the target{late}"
     return ""
 

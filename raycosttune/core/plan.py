@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from raycosttune.core.certificate import Certificate, certify
 from raycosttune.core.digest import seconds_to_target
 from raycosttune.core.figure import counted, whole
-from raycosttune.core.frontier import infeasible
 from raycosttune.core.held import was_resized
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import last_end, limit_met
+from raycosttune.core.limits import limit_met
 from raycosttune.core.observation import Recipe, TrialRecord
 from raycosttune.core.prediction import Prediction
+from raycosttune.core.shortfall import shortfall
 from raycosttune.core.space import Allocation
 
 
@@ -122,7 +122,7 @@ def make_plan(
     """
     incumbent = known.incumbent
     if incumbent is None:
-        reason = _reason(known, limit_met(known, spent))
+        reason = shortfall(known, limit_met(known, spent))
         return NoPlan(reason, spent, known.cost.unit, _best_checkpoint(known))
     record, certificate = _demonstration(known, incumbent), certify(known, incumbent)
     recipe = record.recipe
@@ -176,34 +176,3 @@ def _best_checkpoint(known: Knowledge) -> str | None:
             if known.goal.sign * report.value > best:
                 best, found = known.goal.sign * report.value, report.checkpoint
     return found
-
-
-def _reason(known: Knowledge, limit: str) -> str:
-    goal, records = known.goal, known.records
-    if not records:
-        return "no trial has started"
-    running = sum(record.is_live for record in records)
-    tried = counted(len(records), "trial")
-    if not any(record.reports for record in records) and running:
-        return f"{tried}, {running} running, nothing reported yet"
-    if running:
-        tried += f", {running} running"
-    tried += f", none reached {goal.metric} {goal.target:g}"
-    tried += "".join(f" with {constraint}" for constraint in goal.constraints)
-    if goal.deadline_seconds is not None:
-        tried += f" within {goal.deadline_seconds:g} s"
-    values = [r.value for record in records for r in record.reports if r.value is not None]
-    late = [seconds_to_target(r, goal) for r in records if any(map(goal.is_met, r.run))]
-    if late:
-        tried += f"; the fastest one at the target took {whole(min(late))} s"
-    elif values:
-        tried += f"; the best was {max(values, key=lambda value: goal.sign * value):.4g}"
-    elif any(record.reports for record in records):
-        tried += f"; none reported a finite {goal.metric!r}"
-    else:
-        tried += "; nothing was reported"
-    if limit:
-        return f"{tried}; the search ended: {limit}"
-    verdict = "" if running else infeasible(known)
-    end = "" if late else last_end(records)
-    return tried + (f"; {verdict}" if verdict else end)

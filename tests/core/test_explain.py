@@ -50,7 +50,8 @@ def test_each_trial_has_a_line_with_its_end_and_its_reason() -> None:
         cell = record.allocation
         workers = "1 worker" if cell.workers == 1 else f"{cell.workers} workers"
         assert line.startswith(
-            f"{record.trial_id}: {workers}, batch {cell.batch_size}, 2 epochs, 0.01 node-hours: "
+            f"{record.trial_id}: {workers}, batch {cell.batch_size}, 2 epochs, best accuracy 0, "
+            "0.01 node-hours: "
         )
     assert lines[0].endswith(f"Started because it {GUESS}.")
     assert lines[1].endswith("Started because it is expected to reach the target.")

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.figure import counted, described, told_apart
+from raycosttune.core.figure import counted, described, spanned, told_apart, whole
 
 
 @given(st.lists(st.floats(allow_nan=False), min_size=1, max_size=4))
@@ -34,3 +34,8 @@ def test_a_configuration_is_written_compactly() -> None:
     assert described(2, 64, recipe) == (
         "2 workers, batch 64, lr=0.0316, layers=3, optimizer/name=adam, nesterov=True"
     )
+
+
+def test_a_span_is_one_number_where_its_ends_read_the_same() -> None:
+    assert spanned([12.0, 50.4, 11.0], whole) == "11 to 50"
+    assert spanned([50.4, 50.2], whole) == "50"

@@ -212,10 +212,12 @@ def test_no_plan_says_that_no_cell_can_meet_the_deadline_where_nothing_else_ende
     begun = job.record(goal(), CELL, "t", epochs=1)
     live = TrialRecord("u", CELL, {}, 1, begun.reports)
     tried = "none reached accuracy 1 within 40 s; the best was 0"
-    assert reason(begun).startswith(f"1 trial, {tried}; infeasible: even 1 worker at batch 64 ")
+    where = ", after 1 epoch of t (1 worker, batch 64)"
+    verdict = "infeasible: even 1 worker at batch 64 "
+    assert reason(begun).startswith(f"1 trial, {tried}{where}; {verdict}")
     assert reason(begun, live) == f"2 trials, 1 running, {tried}"
     assert reason(begun, spent=1.0).endswith(
-        f"{tried}; the search ended: the sweep's budget of 1 worker-hours is spent"
+        f"{tried}{where}; the search ended: the sweep's budget of 1 worker-hours is spent"
     )
 
 

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from raycosttune.core.constraint import RunBudget
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.in_time import best_in_time
-from raycosttune.core.observation import Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import Plan
 from raycosttune.core.session import Session
 from tests.core.test_metric_surface import SPACE, aim, moment, ran
@@ -58,6 +60,19 @@ def test_max_epochs_limit_it() -> None:
     goal = aim(deadline_seconds=9000.0, max_epochs=6)
     (line,) = told(ran(64, 4), goal)
     assert line.endswith(" 6 epochs (predicted)")
+
+
+def test_no_run_is_taken_to_go_on_where_all_ended_by_themselves() -> None:
+    goal, own = aim(deadline_seconds=9000.0), Ended(EndCause.FINISHED)
+    ends = replace(ran(64, 6), ended=own)
+    (line,) = told(ends, goal)
+    assert line.endswith(" 6 epochs, where runs end by themselves (predicted)")
+    (line,) = told(ends, aim(deadline_seconds=80.0))
+    assert line.endswith(" epochs (predicted)")
+    now = moment([ends, ran(32, 7)], goal)
+    assert now.surface is not None
+    (line,) = best_in_time(now.known, now.surface)
+    assert "by themselves" not in line
 
 
 def test_explain_says_it_while_there_is_no_plan() -> None:

@@ -114,6 +114,9 @@ def test_one_report_keeps_a_failing_sweep_alive_until_it_tried_enough() -> None:
     assert reason == f"{most} trials did not reach the target"
     known = know(*[FAILED] * (most - 1), reported, goal=goal(deadline_seconds=60))
     assert hopeless(known) == f"{reason} by the deadline"
+    own = [replace(reported, ended=Ended(EndCause.FINISHED))] * most
+    told = hopeless(know(*own, goal=goal(deadline_seconds=60)))
+    assert told == f"{reason} before they ended by themselves"
 
 
 NAMES = "the training function returned; it reported acc, epoch"

@@ -16,8 +16,8 @@ ONE, OTHER, TWO = SPACE.cells[0], SPACE.cells[1], SPACE.cells[2]
 JOB = amdahl(SPACE, startup_seconds=5)
 
 
-def trial(*reports: Report) -> TrialRecord:
-    return TrialRecord("t", ONE, {"lr": 0.1}, 0, list(reports), Ended(EndCause.REACHED))
+def trial(*reports: Report, name: str = "t") -> TrialRecord:
+    return TrialRecord(name, ONE, {"lr": 0.1}, 0, list(reports), Ended(EndCause.REACHED))
 
 
 def plan_of(*records: TrialRecord, rate: LearningRate | None = None) -> Plan:
@@ -122,7 +122,10 @@ def test_no_plan_says_what_was_tried() -> None:
     assert no_plan() == "no trial has started"
     nothing = "1 trial, none reached accuracy 1; none reported a finite 'accuracy'"
     assert no_plan(missing) == nothing
-    assert no_plan(begun, near) == "2 trials, none reached accuracy 1; the best was 0.9"
+    assert no_plan(begun, trial(*near.reports, name="u")) == (
+        "2 trials, none reached accuracy 1; the best was 0.9, after 1 epoch of u (1 worker, "
+        "batch 64, lr=0.1); a plan for less needs no trial: raycosttune plan RUN --target 0.9"
+    )
     assert no_plan(near, deadline=60).startswith("1 trial, none reached accuracy 1 within 60 s")
     late = [trial(Report(1.0, 0.9, 50.0), Report(2.0, 1.0, seconds)) for seconds in (25.0, 15.0)]
     assert no_plan(*late, near, deadline=60) == (
@@ -146,7 +149,7 @@ def test_no_plan_says_that_nothing_was_reported() -> None:
 
 def test_no_plan_says_what_ended_the_search() -> None:
     ended = TrialRecord("t", ONE, {}, 0, [Report(1.0, 0.9, 5.0)], Ended(EndCause.STOPPED, "why."))
-    assert no_plan(ended).endswith("the best was 0.9; the last one: why")
+    assert no_plan(ended).endswith("of t (1 worker, batch 64); the last one: why")
     known = Knowledge([ended], SPACE, goal(sweep_budget=0.1), NodeHours())
     plan = make_plan(known, None, 0.25)
     assert "; the search ended: the sweep's budget of 0.1 node-hours is spent." in str(plan)
