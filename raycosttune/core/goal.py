@@ -86,6 +86,11 @@ class Goal:
         return value is not None and self.sign * value >= self.sign * self.target
 
     @property
+    def wanted(self) -> str:
+        """Says what a value must be: at least 0.97."""
+        return f"at {'most' if self.sign < 0 else 'least'} {self.target:g}"
+
+    @property
     def is_limited(self) -> bool:
         """Whether the whole sweep has a deadline or a budget."""
         return self.sweep_deadline_seconds is not None or self.sweep_budget is not None

@@ -67,8 +67,9 @@ def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: 
 def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
     """Stops a run that has reached the target, or made all the epochs that it may."""
     goal, last = known.goal, record.reports[-1]
-    if any(map(goal.is_met, record.run)):
-        return Stop(StopCause.REACHED, f"reached the target {goal.target:g}")
+    if (met := next(filter(goal.is_met, record.run), None)) is not None:
+        why = f"reached the target of {goal.wanted} with {goal.metric} {met.value:.4g}"
+        return Stop(StopCause.REACHED, why)
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
         why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
         return Stop(StopCause.EPOCHS, why)

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from raycosttune.core.decision import Finished
@@ -99,6 +99,19 @@ class Notices:
                 "target.",
                 trial_id,
                 ", ".join(sorted(map(repr, missing))),
+            )
+
+    def at_once(self, trial_id: str, reports: Sequence[Report], goal: Goal) -> None:
+        """Warns where the first report of a sweep's first trial is at the target already."""
+        if len(reports) == 1 and goal.is_met(reports[0]):
+            self._once.warning(
+                "at once",
+                "the first report of %s is at the target already (%s %.4g, %s): is the mode "
+                "right, is the target too easy?",
+                trial_id,
+                goal.metric,
+                reports[0].value,
+                goal.wanted,
             )
 
     def _wrapper(self, trial_id: str, result: Result) -> None:

@@ -258,6 +258,8 @@ class Sweep:
         report = replace(report, workers=workers, others=self.session.goal.others(result))
         if not self._ledger.tell(self.session, known, report) and record.is_live:
             self._reader.hold(known, report.seconds)
+        if known == next(iter(self.session.records)):
+            self._notices.at_once(trial_id, record.reports, self.session.goal)
         self._notices.read(trial_id, result, report, metric)
         self._notices.bounded(trial_id, report, self.session.goal)
         self._told[known] = told_instead(result, metric)

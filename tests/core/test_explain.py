@@ -104,7 +104,7 @@ def test_what_comes_next_has_its_hyperparameters() -> None:
     run = Experiment(SPACE.cells[0], recipe, 1.0, 2.0, 3.0, "pays")
     line, ahead, *_ = explain(known, {}, run, plan).splitlines()
     assert ", factor=2, lr=0.1, " in line
-    assert line.endswith(": reached the target 1.")
+    assert line.endswith(": reached the target of at least 1 with accuracy 1.")
     assert ahead == "next: 1 worker, batch 64, factor=2, lr=0.1, which pays"
 
 

@@ -153,6 +153,36 @@ def test_one_usable_value_lets_the_sweep_go_on(tmp_path: Path) -> None:
     assert isinstance(ray_tune.suggest(), FakeTrial)
 
 
+def test_a_first_report_at_the_target_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    goal = GOAL.__class__(metric="accuracy", mode="min", target=0.97)
+    with caplog.at_level(logging.WARNING):
+        ray_tune = FakeTune(CostAwareSearch(goal, max_concurrent=2), tmp_path, SPACE)
+        first, second = ray_tune.suggest(), ray_tune.suggest()
+        ray_tune.report(first, accuracy=0.93, epoch=1)
+        ray_tune.report(second, accuracy=0.93, epoch=1)
+    (text,) = said(caplog, "is the mode right")
+    assert text == (
+        "the first report of t1 is at the target already (accuracy 0.93, at most 0.97): is the "
+        "mode right, is the target too easy?"
+    )
+    (record, _) = session_of(ray_tune).records.values()
+    assert record.ended.reason == "reached the target of at most 0.97 with accuracy 0.93"
+
+
+@pytest.mark.parametrize("values", [(0.5, 0.95), (0.5,)])
+def test_a_later_one_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, values: tuple[float, ...]
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        ray_tune, (first, second) = begin(tmp_path, trials=2)
+        for epoch, value in enumerate(values, 1):
+            ray_tune.report(first, accuracy=value, epoch=epoch)
+        ray_tune.report(second, accuracy=0.95, epoch=1)
+    assert said(caplog, "is the mode right") == []
+
+
 def test_many_names_are_cut_short() -> None:
     result = {f"metric{k}": k for k in range(10)}
     assert told_instead(result, "accuracy").endswith("metric6, metric7 and 2 more")

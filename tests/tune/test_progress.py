@@ -24,7 +24,9 @@ def test_what_happens_is_told_in_lines(tmp_path: Path, capsys: pytest.CaptureFix
     step(progress)
     told = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in told][-1] == "best so far"
-    assert any(line.endswith("reached the target 0.9") for line in told)
+    assert any(
+        line.endswith("reached the target of at least 0.9 with accuracy 0.95") for line in told
+    )
     progress.on_experiment_end([])
     assert capsys.readouterr().out == ""
 
