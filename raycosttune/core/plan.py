@@ -35,7 +35,7 @@ class Plan:
         unit: Unit of the costs.
         certificate: What could still be saved.
         spent: What the search has cost.
-        limit: Which limit of the sweep has ended the search, empty for none.
+        limit: Which limit of the sweep, or of Tune's, has ended the search, empty for none.
         likely_saving: Largest fraction of the cost that an untried configuration is likely to
             save, each but for a chance of about 2 %; an estimate beside the certificate's bound.
             None where nothing tells.

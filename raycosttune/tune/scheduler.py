@@ -66,6 +66,7 @@ class CostAwareScheduler(TrialScheduler):
                 says what the workers of a type of machine need.
         """
         search = _search(tune_controller)
+        search.samples = getattr(tune_controller.search_alg, "total_samples", math.inf)
         search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
         factory: Any = trial.placement_group_factory
         if PROFILE in trial.config and not isinstance(factory, DriverResources):
