@@ -8,7 +8,8 @@ import numpy as np
 
 from raycosttune.core.array import Floats
 from raycosttune.core.belief import Belief
-from raycosttune.core.digest import Digest, nearer, summed_up
+from raycosttune.core.digest import Digest, Points, nearer, summed_up
+from raycosttune.core.goal import Goal
 from raycosttune.core.isotonic import isotonic
 from raycosttune.core.law import TYPICAL_EPOCHS
 from raycosttune.core.observation import Recipe
@@ -19,6 +20,7 @@ from raycosttune.core.time_surrogate import Z90, TimeSurrogate
 
 CHANCES = (0.05, 0.5, 0.95)
 SEEN, AHEAD = 10, 5  # levels that runs came to, and levels from there to the target
+BARELY, STOOD = 0.01, 1.2  # so little of the gap closed in so many times the epochs: flat
 MOST = 30  # trials that it rests on: each level reads them anew
 FREE = 1.5  # numbers that a level of an isotonic fit is worth
 
@@ -87,11 +89,13 @@ class MetricSurface:
         """Gap of each level to the target, falling to 0, shape (levels,).
 
         They are quantiles of what runs came to, which lie close where progress is slow, and even
-        steps from the best of it to the target.
+        steps from the best of it to the target. Where runs stand still one lies just beyond the
+        best: for how long none has come to it tells how long they are likely to stand.
         """
         seen = np.quantile(self._seen, np.linspace(1, 0, SEEN))
         ahead = np.linspace(self.nearest, 0.0, AHEAD + 1)
-        return np.unique(np.concatenate([seen, ahead]))[::-1]
+        beyond = [(1 - BARELY) * self.nearest] if self._is_flat else []
+        return np.unique(np.concatenate([seen, beyond, ahead]))[::-1]
 
     @property
     def nearest(self) -> float:
@@ -107,12 +111,35 @@ class MetricSurface:
         return told[:MOST]
 
     @cached_property
-    def _seen(self) -> Floats:
-        """Gaps of the evaluations that brought runs nearer, of the recipe if it has any."""
+    def _nearer(self) -> list[tuple[Digest, Points]]:
+        """The evaluations that brought runs nearer, by run, of the recipe if it has any.
+
+        Those that break a bound on another metric count where no other lies below the target.
+        """
         goal, recipe = self._known.goal, self._outlook.recipe
-        points = [(digest.recipe, nearer(digest, goal)) for digest in self._trials]
-        own = [gap for key, found in points if key == recipe for _, gap in found]
-        return np.array(own or [gap for _, found in points for _, gap in found] or [0.0])
+        found = self._on_the_way(goal) or self._on_the_way(replace(goal, constraints=()))
+        return [pair for pair in found if pair[0].recipe == recipe] or found
+
+    def _on_the_way(self, goal: Goal) -> list[tuple[Digest, Points]]:
+        points = ((digest, nearer(digest, goal)) for digest in self._trials)
+        return [pair for pair in points if pair[1]]
+
+    @cached_property
+    def _seen(self) -> Floats:
+        """Gaps of these evaluations."""
+        return np.array([gap for _, found in self._nearer for _, gap in found] or [0.0])
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the run that came nearest has made many epochs without coming any nearer."""
+        if not self._nearer:
+            return False
+        trial, found = min(self._nearer, key=lambda pair: pair[1][-1][1])
+        best = found[-1][1]
+        if min(gap for _, gap in trial.gaps) < best:
+            return False  # it went on to the target, or past a bound on another metric
+        near = next(epoch for epoch, gap in found if gap <= (1 + BARELY) * best)
+        return max(epoch for epoch, _ in trial.gaps) >= STOOD * near
 
     @cached_property
     def log_epochs(self) -> Floats:

@@ -88,7 +88,8 @@ class Moment:
 
         Returns:
             Median and 90 % interval, infinite where it is open: above, as a run ends there, where
-            the target may be reached (for a metric that falls, below); see MetricSurface.
+            the target may be reached (for a metric that falls, below); see MetricSurface. A value
+            that breaks a bound of the goal counts as not reached.
             None before a value of the metric and an epoch time are known.
 
         Raises:

@@ -152,6 +152,23 @@ def test_what_was_seen_is_known_and_the_rest_is_less_sure_the_farther_it_is() ->
     assert near.low >= 3.0 - gap(64, 8) - 0.1
 
 
+def stood(until: int) -> TrialRecord:
+    """Is a run that comes to 2.5 within 10 epochs, and stays there."""
+    values = [2.5 - max(1 - math.log(e) / math.log(10), 0.0) for e in range(1, until + 1)]
+    reports = [Report(float(e), value, 30.0) for e, value in enumerate(values, 1)]
+    return TrialRecord("t", Allocation(1, 64), {}, 0, reports, Ended(EndCause.STOPPED))
+
+
+@pytest.mark.parametrize("until", [15, 20, 60, 250])
+def test_a_run_that_stands_still_is_not_taken_to_have_come_nearer_meanwhile(until: int) -> None:
+    found = surface(stood(until))
+    for epochs in (11, 0.9 * until):
+        told = found.predict(64, epochs)
+        assert told.mid == pytest.approx(2.5, abs=0.01)
+        assert told.high == pytest.approx(2.5, abs=0.01)
+    assert found.predict(64, 1.5 * until).mid < found.predict(64, 20 * until).mid
+
+
 def test_an_interval_is_open_at_the_target_and_below_all_that_was_seen() -> None:
     found = surface(ran(64, 8))
     assert found.predict(32, 200).high == math.inf
@@ -186,6 +203,24 @@ def test_what_breaks_a_bound_on_another_metric_is_no_level_seen() -> None:
     ]
     record = TrialRecord("t", Allocation(1, 64), {}, 0, reports)
     assert surface(record, goal=goal).nearest == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("values", [(0.2, 0.7, 0.9, 1.2), (1.1, 1.1, 1.2, 1.2)])
+def test_where_all_below_the_target_breaks_a_bound_little_is_known_before_it(
+    values: tuple[float, ...],
+) -> None:
+    bound = Bound(metric="latency", at_most=20)
+    goal = Goal(target=1.0, metric="m", mode="max", constraints=(bound,))
+    latencies = (30.0, 30.0, 30.0, 10.0)
+    reports = [
+        Report(float(epoch), value, 30.0, others=(("latency", latency),))
+        for epoch, (value, latency) in enumerate(zip(values, latencies, strict=True), 1)
+    ]
+    found = surface(TrialRecord("t", Allocation(1, 64), {}, 0, reports), goal=goal)
+    soon, late = found.predict(64, 2), found.predict(64, 8)
+    assert soon.mid == pytest.approx(min(values[0], 1.0))
+    assert soon.low == -math.inf
+    assert late.mid == 1.0
 
 
 def test_it_has_the_recipe_of_the_plan_or_else_of_the_run_that_came_nearest() -> None:
