@@ -91,6 +91,21 @@ def test_a_basis_holds_while_little_is_new(further: list[TrialRecord]) -> None:
     assert BASIS.holds(known, BASE + len(further), known.digests[BASE:])
 
 
+def test_a_first_epoch_that_is_mostly_loading_moves_no_basis() -> None:
+    loading = 100 * max(JOB.epoch_seconds.values())
+
+    def loaded(record: TrialRecord) -> TrialRecord:
+        first, *others = record.reports
+        return replace(record, reports=[replace(first, seconds=first.seconds + loading), *others])
+
+    records = [loaded(record) for record in usual(BASE)]
+    basis = Basis(know(records), BASE, BASE, ())
+    begun = loaded(ended("u", OPEN, epochs=2.0, cause=EndCause.STOPPED))
+    known = know([*records, replace(begun, reports=begun.reports[:1])])
+    assert known.grid.index[OPEN] not in {place for _, place in known.tally.epoch_seconds}
+    assert basis.holds(known, BASE + 1, known.digests[BASE:])
+
+
 FAILED = TrialRecord("u", OPEN, {"lr": 0.1}, 0, [], Ended(EndCause.FAILED))
 
 

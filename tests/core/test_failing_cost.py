@@ -37,6 +37,17 @@ class Fickle:
         return allocation.workers * seconds
 
 
+def test_where_runs_can_no_longer_be_compared_none_is_stopped_for_its_cost() -> None:
+    cost = Fickle()
+    sweep = Simulation(SPACE, goal(planned_runs=100), JOB, cost=cost).session
+    sweep.adopt(JOB.record(sweep.goal, OTHER, "done"))
+    sweep.adopt(TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 1e4), Report(2.0, 0.0, 1e4)]))
+    assert cause(sweep.decide("live")) is StopCause.COST
+    cost.fails = True
+    sweep.adopt(TrialRecord("new", CELL, {}, 2, [Report(1.0, 0.0, 1e4), Report(2.0, 0.0, 1e4)]))
+    assert sweep.decide("new") == Continue()
+
+
 def test_a_cost_that_fails_in_the_middle_ends_the_sweep_and_stops_no_run() -> None:
     cost = Fickle()
     sweep = Simulation(SPACE, goal(), amdahl(SPACE), cost=cost).session

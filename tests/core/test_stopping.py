@@ -10,8 +10,7 @@ from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going, going
 from raycosttune.core.knowledge import Knowledge
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
-from raycosttune.core.plan import Plan, make_plan
+from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.space import Space
 from raycosttune.core.stopping import _why, decide
@@ -44,27 +43,6 @@ def cause(decision: Decision) -> StopCause | None:
 def test_a_trial_that_has_shown_nothing_goes_on() -> None:
     assert judge(running()) == Continue()
     assert judge(running(Report(1.0, 0.0, 10.0))) == Continue()
-
-
-def test_a_first_epoch_that_may_be_loading_alone_ends_no_run() -> None:
-    limits, slow = goal(deadline_seconds=50.0), Report(1.0, 0.0, 40.0)
-    assert judge(running(slow), goal=limits) == Continue()
-    second = Report(2.0, 0.0, 40.0)
-    assert cause(judge(running(slow, second), goal=limits)) is StopCause.DEADLINE
-    late = Report(1.0, 0.0, 60.0)
-    assert cause(judge(running(late), goal=limits)) is StopCause.DEADLINE
-
-
-def test_what_other_first_epochs_took_for_loading_is_not_held_against_a_run() -> None:
-    reports = [Report(float(k), float(k == 9), 5.0 if k == 1 else 0.2) for k in range(1, 10)]
-    other = TrialRecord("whole", OTHER, {}, 0, reports, Ended(EndCause.REACHED))
-    record = running(Report(1.0, 0.0, 5.1))
-    limits = goal(deadline_seconds=30.0, planned_runs=100)
-    assert judge(record, other, goal=limits) == Continue()
-    plan = make_plan(Knowledge([other, record], SPACE, limits, WorkerHours()), None, 0.0)
-    assert isinstance(plan, Plan)
-    assert plan.measured_seconds is not None
-    assert plan.predicted_seconds.mid == pytest.approx(plan.measured_seconds, rel=0.02)
 
 
 @given(st.lists(st.none() | st.floats(-2, 2), min_size=1, max_size=5))
@@ -220,6 +198,20 @@ def test_a_cell_whose_only_success_was_late_is_tried_again() -> None:
     late, done = slow.record(limits, CELL, "late"), other.record(limits, OTHER, "done")
     live = TrialRecord("live", CELL, {}, 1, [Report(1.0, 0.0, 1.0)])
     assert cause(judge(live, done, late, goal=limits)) is not StopCause.COST
+
+
+class Free(WorkerHours):
+    """Says of itself that it may fall, so that bounds on times bound no cost."""
+
+    monotone = False
+
+
+def test_where_only_late_runs_reached_the_target_none_is_stopped_for_its_cost() -> None:
+    limits = goal(deadline_seconds=100)
+    late = Job({OTHER: 11.7}, {128: 9.0}).record(limits, OTHER, "late")
+    record = running(Report(1.0, 0.0, 10.0), Report(2.0, 0.0, 10.0))
+    known = Knowledge([late, record], SPACE, limits, Free())
+    assert decide(known, record, still(record)) == Continue()
 
 
 def test_a_run_beyond_what_its_batch_is_known_to_need_counts_for_its_own_cell_alone() -> None:
