@@ -7,6 +7,7 @@ from itertools import dropwhile
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.memory import says_out_of_memory
 from raycosttune.core.observation import EndCause
+from raycosttune.tune.meant import perhaps
 from raycosttune.tune.notice import SILENT, hint_at
 
 UNRUN = EndCause.STOPPED, "it was removed before it ran"
@@ -49,3 +50,19 @@ def ending(decision: Decision, own: End) -> End:
             return EndCause.STOPPED, why
         case Continue() | Resize():
             return own
+
+
+def misnamed(cause: EndCause, reason: str, meant: str) -> End:
+    """Returns cause and reason of a trial that never reported the metric.
+
+    Another one would most likely report that name too. One that failed may have done so before
+    its first evaluation.
+
+    Args:
+        cause: Why it ended.
+        reason: The same for people.
+        meant: What it reported under nearly the metric's name, "" for nothing.
+    """
+    if not meant or cause not in (EndCause.FINISHED, EndCause.STOPPED):
+        return cause, reason
+    return EndCause.MISNAMED, f"{reason}{perhaps(meant)}"

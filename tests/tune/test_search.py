@@ -287,4 +287,6 @@ def test_a_trial_that_returns_without_a_report_has_finished(tmp_path: Path) -> N
     assert record.reports == []
     assert record.ended is not None
     assert record.ended.cause is EndCause.FINISHED
-    assert record.ended.reason.startswith("the training function returned without a report: a Ray ")
+    assert record.ended.reason.startswith(
+        "the training function returned without a report: a loop "
+    )
