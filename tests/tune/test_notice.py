@@ -154,6 +154,7 @@ def test_a_metric_of_nearly_the_name_ends_the_sweep_after_one_trial(
     (text,) = said(caplog, "reports no finite number")
     assert text.endswith("It reported: acc, epoch; perhaps metric='acc' is meant.")
     (record,) = search.session.records.values()
+    assert record.ended is not None
     assert record.ended.cause is EndCause.MISNAMED
     assert len(record.reports) == 1
     end = "the training function returned; it reported acc, epoch; perhaps metric='acc' is meant"
