@@ -185,6 +185,14 @@ def test_a_loop_gets_the_rate_of_its_batch_and_records_keep_the_base() -> None:
     assert sweep.records["t"].recipe["lr"] == 0.1
 
 
+def test_a_caller_that_changes_its_recipe_changes_no_record() -> None:
+    sweep = Simulation(SPACE, goal(), amdahl(SPACE), proposer=Factors([1.0])).session
+    run = started(sweep)
+    run.recipe["lr"] = 7.0
+    assert sweep.records["t"].recipe["lr"] == 0.1
+    assert started(sweep).recipe["lr"] == 0.1
+
+
 def test_what_was_spent_is_the_sum_of_what_the_trials_held() -> None:
     sweep = Session(SPACE, goal(), cost=WorkerHours(), max_concurrent=2, clock=float)
     expected = 0.0
