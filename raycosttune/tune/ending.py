@@ -52,17 +52,20 @@ def ending(decision: Decision, own: End) -> End:
             return own
 
 
-def misnamed(cause: EndCause, reason: str, meant: str) -> End:
+def without_metric(end: End, told: str, meant: str) -> End:
     """Returns cause and reason of a trial that never reported the metric.
 
-    Another one would most likely report that name too. One that failed may have done so before
-    its first evaluation.
+    Where it reported one of nearly that name, another trial would most likely do so, too. One
+    that failed may have done so before its first evaluation.
 
     Args:
-        cause: Why it ended.
-        reason: The same for people.
-        meant: What it reported under nearly the metric's name, "" for nothing.
+        end: Why it ended.
+        told: What it reported instead, "" where that is not known.
+        meant: What of it has nearly the metric's name, "" for nothing.
     """
+    cause, reason = end
+    if told:
+        reason = f"{reason.rstrip('.')}; it reported {told}"
     if not meant or cause not in (EndCause.FINISHED, EndCause.STOPPED):
         return cause, reason
     return EndCause.MISNAMED, f"{reason}{perhaps(meant)}"

@@ -15,7 +15,7 @@ from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.domain import space_state
-from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, misnamed, returned
+from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned, without_metric
 from raycosttune.tune.ledger import Ledger
 from raycosttune.tune.meant import meant
 from raycosttune.tune.notice import Notices, told_instead
@@ -163,9 +163,8 @@ class Sweep:
             own = own if has_run else (HALTED if reports else UNRUN)
             cause, reason = ending(self._last_word(record.trial_id), own)
         if reports and all(report.value is None for report in reports):
-            told, near = self._told.get(record.trial_id, ("", ""))
-            reason = f"{reason.rstrip('.')}; it reported {told}" if told else reason
-            cause, reason = misnamed(cause, reason, near)
+            told = self._told.get(record.trial_id, ("", ""))
+            cause, reason = without_metric((cause, reason), *told)
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
     def decide(
