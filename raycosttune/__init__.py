@@ -1,5 +1,6 @@
 """Finds the workers and the batch that reach a target by a deadline for the least cost."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from raycosttune.errors import (
     PowerUnknownError,
     RayCostTuneError,
 )
+from raycosttune.log import Fallback
 
 if TYPE_CHECKING:
     from raycosttune.core.plan import NoPlan, Plan
@@ -50,6 +52,8 @@ else:
 
 
 __version__ = "0.1.0"
+
+logging.getLogger(__name__).addHandler(Fallback())
 
 __all__ = [
     "Allocation",

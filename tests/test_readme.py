@@ -15,7 +15,7 @@ from ray import tune
 from raycosttune import Allocation, Goal, NoPlan
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
-from raycosttune.tune import CostAwareScheduler, CostAwareSearch, torch_trainable
+from raycosttune.tune import CostAwareScheduler, CostAwareSearch, Progress, torch_trainable
 from raycosttune.tune.plan import TunePlan
 from tests.real_ray import wait_for_two_workers
 from tests.train.lean import LeanTrainer
@@ -68,6 +68,9 @@ def test_the_first_example_makes_a_sweep(
     assert called["search_alg"] is search
     assert isinstance(search, CostAwareSearch)
     assert isinstance(called["scheduler"], CostAwareScheduler)
+    assert called["verbose"] == 0  # else Tune's tables bury what a sweep tells
+    assert [type(callback) for callback in called["callbacks"]] == [Progress]
+    assert f"~/ray_results/{called['name']}" in TEXT
     assert capsys.readouterr().out.startswith("no plan: no trial has started")
 
 
@@ -138,10 +141,13 @@ def test_the_production_runs_end_at_the_target(
 def test_the_sweep_of_a_function_finds_a_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tune, "run", partial(tune.run, storage_path=str(tmp_path), verbose=0))
+    monkeypatch.setattr(tune, "run", partial(tune.run, storage_path=str(tmp_path)))
     search = run(FUNCTION)["search"]
     assert not isinstance(search.plan(), NoPlan)
-    assert str(search.plan()) in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert str(search.plan()) in told
+    assert " starts: " in told  # by Progress
+    assert len(told.splitlines()) < 60 + 3 * len(search.session.records)
 
 
 def test_the_estimate_needs_no_trial(capsys: pytest.CaptureFixture[str]) -> None:
@@ -165,6 +171,7 @@ def test_the_tuner_takes_the_first_example(monkeypatch: pytest.MonkeyPatch) -> N
         train_loop=lambda _: None,
         torch_trainable=torch_trainable,
         CostAwareScheduler=CostAwareScheduler,
+        Progress=Progress,
     )
     assert made["is_fitted"]
     assert callable(made["trainable"])

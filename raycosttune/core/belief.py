@@ -26,6 +26,7 @@ FINE = np.arange(-5.0, 12.0, FINE_STEP)  # log epochs
 KERNEL = np.exp(-0.5 * (np.arange(-25, 26) * FINE_STEP / RUN_SD) ** 2)
 LEAST_ALIVE = 1e-6
 LEAST_WEIGHT = 1e-9
+LEAST_CHANCE = 1e-300  # quantiles of less overflow
 SHARED = 0.5  # of the variance beside the law, the batch's part
 
 
@@ -161,8 +162,8 @@ class Belief:
         if is_cut and after > 0:
             density[math.log(after) >= FINE] = 0.0
         total = np.cumsum(density)
-        if total[-1] <= 0:  # no law explains so many epochs
-            return np.full(STAGES, after)
+        if total[-1] < LEAST_CHANCE:  # no law explains so many epochs
+            return np.full(STAGES, max(after, 0.0 if own is None else own.seen.low))
         return np.asarray(np.exp(np.interp(levels * total[-1], total, FINE)), dtype=np.float64)
 
     def _prior(self, others: Sequence[ByBatch], typical_epochs: float) -> Floats:

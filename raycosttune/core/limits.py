@@ -29,12 +29,13 @@ def hopeless(known: Knowledge) -> str:
     if known.incumbent is not None:
         return ""
     ended = [record for record in records if not record.is_live]
-    if len(ended) >= FAILURES_AT_START:
+    misnamed = [r for r in ended if r.ended and r.ended.cause is EndCause.MISNAMED]
+    if misnamed or len(ended) >= FAILURES_AT_START:
         if not any(record.reports for record in records):
             end = last_end(ended) or ": see their errors"
             return f"the first {len(ended)} trials ended without a report{end}"
         if not any(report.value is not None for record in records for report in record.reports):
-            return f"{_none_usable(known, len(ended))}{last_end(ended)}"
+            return f"{_none_usable(known, len(ended))}{last_end(misnamed or ended)}"
     if len(ended) < len(records):
         return ""
     if len(records) >= 2 * len(known.space.cells) + 3:
@@ -61,7 +62,8 @@ def limit_met(known: Knowledge, spent: float) -> str:
 
 
 def _none_usable(known: Knowledge, ended: int) -> str:
-    return f"none of the first {ended} trials reported a finite {known.goal.metric!r}"
+    which = "the first trial never" if ended == 1 else f"none of the first {ended} trials"
+    return f"{which} reported a finite {known.goal.metric!r}"
 
 
 def overdue(

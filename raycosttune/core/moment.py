@@ -99,7 +99,8 @@ class Moment:
         """
         batches = sorted({cell.batch_size for cell in self.known.cells})
         if batch_size not in batches:
-            msg = f"batch_size must be one of {batches}, got {batch_size!r}"
+            left = batches or "which are none"
+            msg = f"batch_size must be one of those left to try, {left}, got {batch_size!r}"
             raise InvalidSpaceError(msg)
         number = read_real(epochs)
         if number is None or number <= 0:

@@ -20,11 +20,12 @@ def recipe_key(recipe: Recipe) -> str:
 
 
 class EndCause(StrEnum):
-    """Why a trial ended."""
+    """Why a trial ended; MISNAMED: without the metric, but with one of nearly its name."""
 
     REACHED = "reached"
     STOPPED = "stopped"
     FINISHED = "finished"
+    MISNAMED = "misnamed"
     FAILED = "failed"
     OUT_OF_MEMORY = "out_of_memory"
 

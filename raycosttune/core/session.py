@@ -269,7 +269,7 @@ class Session(Book):
         return run
 
     def _run(self, record: TrialRecord, why: str) -> Run:
-        recipe = record.recipe
+        recipe = dict(record.recipe)  # the caller may change its own
         if self.learning_rate is not None:
             recipe = self.learning_rate.apply(recipe, record.allocation.batch_size)
         return Run(record.allocation, recipe, why)

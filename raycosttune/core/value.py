@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 MOST_AMOUNT = 1e15
+LEAST_AMOUNT = 1e-12  # seconds or epochs that no clock and no loop tells from none
 MOST_COUNT = 10**12
 
 
@@ -39,8 +40,9 @@ def read_amount(value: object) -> float | None:
 
 
 def clean_amount(value: object) -> float:
-    """Returns an amount of at least 0, which is what stands for everything else."""
-    return max(read_amount(value) or 0.0, 0.0)
+    """Returns an amount of at least 0, which stands for next to nothing and everything else."""
+    amount = read_amount(value) or 0.0
+    return amount if amount >= LEAST_AMOUNT else 0.0
 
 
 def read_whole(value: object) -> int | None:

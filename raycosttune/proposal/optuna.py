@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Self
 
 import numpy as np
@@ -77,7 +78,7 @@ class OptunaProposer:
 
         Raises:
             InvalidSpaceError: If a record's recipe lies outside the search space.
-            SamplerError: If the sampler raises, or is no Optuna sampler.
+            SamplerError: If the sampler raises, leaves the search space, or is no Optuna sampler.
         """
         if not self._domains:
             return {}
@@ -87,8 +88,10 @@ class OptunaProposer:
             storage.create_new_trial(key, self._trial(record))  # it makes a copy
         seed = int(np.random.SeedSequence([self._seed, index]).generate_state(1)[0])
         try:
-            study = optuna.load_study(study_name=name, storage=storage, sampler=self._sampler(seed))
+            sampler = _checked_sampler(self._sampler(seed))
+            study = optuna.load_study(study_name=name, storage=storage, sampler=sampler)
             params = study.ask(self._distributions).params
+            self._check_drawn(params)
         except Exception as error:  # a user's sampler may raise anything
             msg = (
                 f"the Optuna sampler must propose a recipe, got {type(error).__name__}: {error} "
@@ -103,6 +106,15 @@ class OptunaProposer:
         if isinstance(domain, Stepped) and isinstance(value, (int, float)):
             value = domain.round(value)
         return value.item() if isinstance(value, np.generic) else value
+
+    def _check_drawn(self, params: Recipe) -> None:
+        """Refuses what Optuna would refuse as a record, after the trial that it costs."""
+        _Recorded.of(params, self._distributions)
+        for key, distribution in self._distributions.items():
+            is_range = isinstance(distribution, FloatDistribution | IntDistribution)
+            if is_range and not isinstance(params[key], Real):  # Optuna reads numbers in texts
+                msg = f"{params[key]!r} is no number for {key!r}"
+                raise TypeError(msg)
 
     def _trial(self, record: Scored) -> FrozenTrial:
         recipe = record.recipe
@@ -123,6 +135,13 @@ class OptunaProposer:
                 "restored, or start a new one."
             )
             raise InvalidSpaceError(msg) from error
+
+
+def _checked_sampler(sampler: object) -> BaseSampler:
+    if not isinstance(sampler, BaseSampler):  # for None Optuna takes one without a seed
+        msg = f"it is {sampler!r}, no Optuna sampler"
+        raise TypeError(msg)
+    return sampler
 
 
 def _tpe(seed: int) -> BaseSampler:

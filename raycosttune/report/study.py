@@ -20,6 +20,7 @@ from raycosttune.report.view import Trial, View
 STATES = {
     "reached": TrialState.COMPLETE,
     "finished": TrialState.COMPLETE,
+    "misnamed": TrialState.FAIL,
     "stopped": TrialState.PRUNED,
     "failed": TrialState.FAIL,
     "out_of_memory": TrialState.FAIL,

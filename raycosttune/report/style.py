@@ -19,6 +19,7 @@ ENDS = {
     "reached": GREEN,
     "stopped": ORANGE,
     "finished": BLUE,
+    "misnamed": RED,
     "failed": RED,
     "out_of_memory": PURPLE,
     "running": GREY,

@@ -1,5 +1,6 @@
 """Tune's param_space taken apart: worker and batch grids, and all the rest."""
 
+import logging
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,13 +12,16 @@ from ray.tune.search.sample import Domain
 
 from raycosttune.core.observation import Recipe
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import read_name, read_real
 from raycosttune.errors import InvalidSpaceError
 from raycosttune.results.keys import nested
 from raycosttune.tune.grid import read_grid, read_types
 from raycosttune.tune.resources import TYPE_KEY
 
+logger = logging.getLogger(__name__)
 Config = dict[str, Any]
 Path = tuple[str, ...]
+MOST_CHOICES = 16  # values of a list that is likely meant as a choice
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ class ParamSpace:
 def read_param_space(
     space: Mapping[str, Any], workers_key: str, batch_key: str, type_key: str = TYPE_KEY
 ) -> ParamSpace:
-    """Takes a param_space apart and refuses what can't be searched.
+    """Takes a param_space apart and refuses what can't be searched; warns of a list of values.
 
     Args:
         space: Tune's param_space, possibly nested.
@@ -126,6 +130,14 @@ def read_param_space(
     }
     for key in (*searched, *domains):
         _check_keys(key, leaves[key][0])
+    for key, (_, leaf) in leaves.items():
+        if _looks_searched(leaf):
+            logger.warning(
+                '"%s" is a list and given to each trial as it is: tune.choice(%r) searches over '
+                "it, and a tuple is taken as meant.",
+                key,
+                leaf,
+            )
     return ParamSpace(
         workers=grids[workers_key],
         batches=grids[batch_key],
@@ -207,6 +219,14 @@ def _refuse_inside_list(path: Path, value: object) -> None:
             "Give each its own key."
         )
         raise InvalidSpaceError(msg)
+
+
+def _looks_searched(value: object) -> bool:
+    """Tells whether a list may be one of values to choose from: of few numbers or texts."""
+    if not isinstance(value, list) or len(value) > MOST_CHOICES:
+        return False
+    are_plain = all(read_name(one) or read_real(one) is not None for one in value)
+    return are_plain and len(set(value)) > 1
 
 
 def _holds_domain(value: object) -> bool:

@@ -7,6 +7,7 @@ from itertools import dropwhile
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.memory import says_out_of_memory
 from raycosttune.core.observation import EndCause
+from raycosttune.tune.meant import perhaps
 from raycosttune.tune.notice import SILENT, hint_at
 
 UNRUN = EndCause.STOPPED, "it was removed before it ran"
@@ -49,3 +50,22 @@ def ending(decision: Decision, own: End) -> End:
             return EndCause.STOPPED, why
         case Continue() | Resize():
             return own
+
+
+def without_metric(end: End, told: str, meant: str) -> End:
+    """Returns cause and reason of a trial that never reported the metric.
+
+    Where it reported one of nearly that name, another trial would most likely do so, too. One
+    that failed may have done so before its first evaluation.
+
+    Args:
+        end: Why it ended.
+        told: What it reported instead, "" where that is not known.
+        meant: What of it has nearly the metric's name, "" for nothing.
+    """
+    cause, reason = end
+    if told:
+        reason = f"{reason.rstrip('.')}; it reported {told}"
+    if not meant or cause not in (EndCause.FINISHED, EndCause.STOPPED):
+        return cause, reason
+    return EndCause.MISNAMED, f"{reason}{perhaps(meant)}"

@@ -11,6 +11,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Report
 from raycosttune.core.value import read_amount
 from raycosttune.train import keys
+from raycosttune.tune.meant import meant, perhaps
 from raycosttune.tune.once import Once
 from raycosttune.tune.result import reported_names
 
@@ -20,7 +21,10 @@ MOST_NAMES = 8
 EPOCH = "Report the passes over the data done so far, counted from 1; within one 0.5, 1.5."
 # What Ray says where a Ray Train loop runs as a function of Tune's.
 TRAIN_IN_TUNE = re.compile(r"ray\.train\.\w+` is deprecated when running in a function\s+passed to")
-SILENT = "without a report: a Ray Train loop calls ray.train.report, a function ray.tune.report"
+SILENT = (
+    "without a report: a loop in torch_trainable calls ray.train.report, "
+    "a function in function_trainable ray.tune.report"
+)
 WRAP_TRAIN = "a Ray Train loop must be wrapped: pass torch_trainable(train_loop)"
 
 
@@ -82,11 +86,12 @@ class Notices:
             self._once.warning(
                 "metric",
                 "%s reports no finite number as %r, got %r: there it is never at the target. "
-                "It reported: %s.",
+                "It reported: %s%s.",
                 trial_id,
                 metric,
                 result.get(metric),
                 ", ".join(reported_names(result)) or "nothing",
+                perhaps(meant(result, metric)),
             )
 
     def bounded(self, trial_id: str, report: Report, goal: Goal) -> None:

@@ -89,12 +89,29 @@ def past_of(tuner: object) -> Past | None:
     )
 
 
-def not_begun(what: str) -> InvalidStateError:
-    """Returns the error of a search that is asked for results before it has run."""
+def not_begun(
+    what: str, goal: Goal, params: ParamSpace | None, failure: str = ""
+) -> InvalidStateError | None:
+    """Returns the error of a search that is asked for results before it has run.
+
+    Args:
+        what: What it is asked for.
+        goal: Its goal.
+        params: Its search space, None where none has arrived.
+        failure: Why Tune's run could not begin, "" where none was tried.
+
+    Returns:
+        The error, None where all that a session is made of is there.
+    """
+    unnamed = [name for name in ("metric", "mode") if getattr(goal, name) is None]
+    parts = [] if params else ["the space to CostAwareSearch(space=...)"]
+    parts += [f"{' and '.join(unnamed)} to the Goal"] if unnamed else []
+    if not parts:
+        return None
+    got = f"one whose start failed: {failure}" if failure else "a search without a trial."
     msg = (
-        f"{what}() must be called once Tune has run, got a search without a trial. Call fit() "
-        "of its Tuner first, or tune.run; for an estimate before that give the space to "
-        "CostAwareSearch(space=...), and metric and mode to the Goal."
+        f"{what}() must be called once Tune has run, got {got} Call fit() of its Tuner first, "
+        f"or tune.run; for an estimate before that give {', and '.join(parts)}."
     )
     return InvalidStateError(msg)
 

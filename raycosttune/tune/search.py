@@ -11,6 +11,7 @@ from raycosttune.core.decision import Finished, Run
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.profile import Profile
+from raycosttune.errors import RayCostTuneError
 from raycosttune.proposal.optuna import SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
 from raycosttune.tune.admission import Admission
@@ -146,6 +147,8 @@ class CostAwareSearch(Teller, Searcher):
         self._saved: Saved | None = None
         self.past: Past | None = None
         self._is_restored = False
+        if self._params is not None:
+            self._setup.check(self._params)
         allow_missing_metrics()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -164,15 +167,11 @@ class CostAwareSearch(Teller, Searcher):
             InvalidGoalError: If metric or mode is missing, or given twice and different.
         """
         del spec
-        goal = goal_with(self.goal, metric, mode)
-        check_named(goal)
-        if not self._owns_space:
-            params = read_param_space(config, *self._keys)
-            if self._sweep is not None:
-                check_same_search(params, self.params)
-            self._params = params
-        self.goal = goal
-        self._metric, self._mode = goal.metric, goal.mode
+        try:
+            self._take(metric, mode, config)
+        except RayCostTuneError as error:
+            self._failure = str(error)
+            raise
         self.sweep.is_idle = not self._is_restored
         return not self._owns_space
 
@@ -271,6 +270,17 @@ class CostAwareSearch(Teller, Searcher):
         """
         key = self._keys[2]
         check_types(self.params.types, self._setup.resources_by_type, (key, key))
+
+    def _take(self, metric: str | None, mode: str | None, config: Mapping[str, Any]) -> None:
+        goal = goal_with(self.goal, metric, mode)
+        check_named(goal)
+        if not self._owns_space:
+            params = read_param_space(config, *self._keys)
+            if self._sweep is not None:
+                check_same_search(params, self.params)
+            self._params = params
+        self.goal = goal
+        self._metric, self._mode = goal.metric, goal.mode
 
     def _start(self, trial_id: str, record_id: str) -> dict[str, Any]:
         answer = self.session.ask(record_id)

@@ -20,6 +20,7 @@ from raycosttune.core.proposer import Proposer
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.core.value import read_real
+from raycosttune.core.wish import Wish
 from raycosttune.errors import InvalidGoalError, InvalidSpaceError
 from raycosttune.proposal.optuna import OptunaProposer, SamplerFactory
 from raycosttune.results.past_sweep import PastSweep
@@ -75,17 +76,14 @@ class Setup:
             InvalidGoalError: If metric or mode is missing, or another than an earlier sweep's.
             InvalidCostError: If the cost metric breaks a law of costs.
         """
-        distributions = read_distributions(params.domains)
-        if self.learning_rate is not None:
-            _check_rate(self.learning_rate.key, params)
-        check_affects_time(self.affects_time, params, distributions, self.learning_rate)
-        space, wishes = self._space(params), read_points(self.points, params, distributions)
+        wishes = self.check(params)
+        space = self._fitted(self._space(params), params)
         check_cells(wishes, space)
         return Session(
             space,
             goal,
             cost=self.cost,
-            proposer=self._proposer(distributions),
+            proposer=self._proposer(read_distributions(params.domains)),
             learning_rate=self.learning_rate,
             max_concurrent=self.max_concurrent,
             abilities=Abilities(profile=self.profile, resize=self.resize),
@@ -93,6 +91,20 @@ class Setup:
             prior=None if self.known is None else self.known.prior(goal),
             clock=time.monotonic,
         )
+
+    def check(self, params: ParamSpace) -> tuple[Wish, ...]:
+        """Checks what needs no cluster, and returns what the user wants evaluated first.
+
+        Raises:
+            InvalidSpaceError: As `session` does.
+        """
+        distributions = read_distributions(params.domains)
+        if self.learning_rate is not None:
+            _check_rate(self.learning_rate.key, params)
+        check_affects_time(self.affects_time, params, distributions, self.learning_rate)
+        wishes = read_points(self.points, params, distributions)
+        check_cells(wishes, self._space(params))
+        return wishes
 
     def config(self, sweep: Sweep, answer: Run | Profile, *, has_constants: bool) -> Config:
         """Returns the config of a run or a profile, with the constants where the search holds them.
@@ -111,7 +123,7 @@ class Setup:
         return merged(params.constants, searched) if has_constants else searched
 
     def _space(self, params: ParamSpace) -> Space:
-        space = Space(
+        return Space(
             params.workers,
             params.batches,
             batch=self.batch,
@@ -120,12 +132,14 @@ class Setup:
             min_local_batch=self.min_local_batch,
             max_local_batch=self.max_local_batch,
             affects_time=tuple(self.affects_time),
+            node_types=tuple(map(NodeType, params.types)),
         )
+
+    def _fitted(self, space: Space, params: ParamSpace) -> Space:
+        """Returns the space as far as the cluster can hold it."""
         kinds = tuple(Kind(name, self.needs_of(name)) for name in params.types)
-        if kinds:
-            space = replace(space, node_types=tuple(NodeType(kind.name) for kind in kinds))
-            if not self.resources_by_type:
-                return space  # the trainable will tell what a type needs
+        if kinds and not self.resources_by_type:
+            return space  # the trainable will tell what a type needs
         kinds = kinds or (Kind("", self.resources_per_worker),)
         if self.awaited:
             wait_for_workers([kind.needs for kind in kinds], self.awaited, WAIT_SECONDS)

@@ -15,8 +15,9 @@ from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.domain import space_state
-from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned
+from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned, without_metric
 from raycosttune.tune.ledger import Ledger
+from raycosttune.tune.meant import meant
 from raycosttune.tune.notice import Notices, told_instead
 from raycosttune.tune.profile import holds
 from raycosttune.tune.profile_run import read_result, without_profile
@@ -51,7 +52,7 @@ class Sweep:
         self._ledger = Ledger({"space": space_state(params)})
         self._reader = ResultReader()
         self._errors: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._told: dict[str, tuple[str, str]] = {}
         self._is_cut: dict[str, bool] = {}
         self._late: dict[str, Stop] = {}
         self._notices = Notices(logger)
@@ -162,8 +163,8 @@ class Sweep:
             own = own if has_run else (HALTED if reports else UNRUN)
             cause, reason = ending(self._last_word(record.trial_id), own)
         if reports and all(report.value is None for report in reports):
-            told = self._told.get(record.trial_id)
-            reason = f"{reason.rstrip('.')}; it reported {told}" if told else reason
+            told = self._told.get(record.trial_id, ("", ""))
+            cause, reason = without_metric((cause, reason), *told)
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
     def decide(
@@ -262,7 +263,7 @@ class Sweep:
             self._notices.at_once(trial_id, record.reports, self.session.goal)
         self._notices.read(trial_id, result, report, metric)
         self._notices.bounded(trial_id, report, self.session.goal)
-        self._told[known] = told_instead(result, metric)
+        self._told[known] = told_instead(result, metric), meant(result, metric)
         # A returned function's last result comes again; a new one that is the last is Tune's doing.
         self._is_cut[known] = bool(result.get("done"))
 

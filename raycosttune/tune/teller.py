@@ -42,6 +42,7 @@ class Teller:
     _owns_space: bool
     _sweep: Sweep | None
     _saved: Saved | None
+    _failure: str = ""  # why Tune's run could not begin
 
     @property
     def params(self) -> ParamSpace:
@@ -126,6 +127,6 @@ class Teller:
             seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
             if isinstance(seen, Sweep):
                 return seen
-            if self._params is None or self.goal.metric is None or self.goal.mode is None:
-                raise not_begun(what)
+            if error := not_begun(what, self.goal, self._params, self._failure):
+                raise error
         return self.sweep

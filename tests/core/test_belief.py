@@ -223,6 +223,9 @@ def test_a_deadline_hints_at_epochs_that_fit_into_it() -> None:
 def test_more_epochs_than_any_law_explains_leave_the_next_evaluation() -> None:
     found = belief([])
     assert (found.stages(64, 1e12) == 1e12 + 1).all()
+    reports = [Report(1e12, None, 1.0)]
+    vain = summed_up(TrialRecord("t", Allocation(1, 64), {"name": "a"}, 0, reports), GOAL)
+    assert (belief([vain]).needs(64, 0.0) == 1e12).all()
 
 
 @given(st.sampled_from(BATCHES), st.lists(st.floats(0, 1e4), min_size=2, max_size=5))

@@ -134,6 +134,17 @@ def test_a_sweep_whose_first_trials_show_no_value_is_hopeless(
     assert hopeless(known) == (reason if ended >= FAILURES_AT_START else "")
 
 
+def test_one_trial_is_enough_where_the_metric_has_another_name() -> None:
+    end = "it reported acc, epoch; perhaps metric='acc' is meant"
+    misnamed = replace(BLIND, ended=Ended(EndCause.MISNAMED, end))
+    reason = f"the first trial never reported a finite 'accuracy'; the last one: {end}"
+    assert hopeless(Knowledge([misnamed], SPACE, goal(), WorkerHours())) == reason
+    told = hopeless(Knowledge([misnamed, FAILED], SPACE, goal(), WorkerHours()))
+    assert told == f"none of the first 2 trials reported a finite 'accuracy'; the last one: {end}"
+    seen = TrialRecord("s", CELL, {}, 0, [Report(1.0, 0.0, 1.0)])
+    assert hopeless(know(misnamed, seen)) == ""
+
+
 def test_one_value_keeps_a_sweep_alive() -> None:
     seen = TrialRecord("s", CELL, {}, 0, [Report(1.0, 0.0, 1.0)])
     assert hopeless(know(*[BLIND] * 4, seen)) == ""

@@ -268,9 +268,29 @@ def test_a_session_tells_it_and_a_restored_one_the_same() -> None:
     assert told.low < told.mid < told.high
 
 
+def test_runs_that_no_law_explains_together_leave_numbers() -> None:
+    """Two begin at the target, as a trained model does at epoch 0; one never gets near it."""
+
+    def told(name: str, batch: int, *values: tuple[float, float]) -> TrialRecord:
+        reports = [Report(epoch, value, 3.0) for epoch, value in values]
+        return TrialRecord(name, Allocation(1, batch), {}, 0, reports)
+
+    space = Space((1, 2, 4), (8, 16), workers_per_node=2)
+    goal = Goal(metric="m", mode="max", target=0.9, deadline_seconds=500.0)
+    records = (
+        told("a", 16, (3, 0.878), (7, 0.49)),
+        told("b", 8, (0, 0.95), (4, 0.1), (7, 0.228)),
+        told("c", 8, (0, 1.0)),
+    )
+    known = Knowledge(records, space, goal, WorkerHours())
+    found = Moment(known, NoHyperparameters(), Abilities()).metric_at(16, 10)
+    assert found is not None
+    assert not math.isnan(found.mid)
+
+
 def test_it_is_asked_for_batches_and_epochs_that_there_are() -> None:
     session = Session(SPACE, aim(), clock=lambda: 0.0)
-    with pytest.raises(InvalidSpaceError, match=r"one of \[32, 64, 128, 256\], got 48"):
+    with pytest.raises(InvalidSpaceError, match=r"left to try, \[32, 64, 128, 256\], got 48"):
         session.metric_at(48, 5)
     for epochs in (0, -1.0, math.nan, math.inf, "5"):
         with pytest.raises(InvalidGoalError, match="epochs must be a positive number"):

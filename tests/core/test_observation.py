@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from raycosttune.core.observation import EndCause, Ended, Report, Resized, TrialRecord
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import LEAST_AMOUNT
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 NUMBERS = st.floats(-1e6, 1e6)
+AMOUNTS = st.just(0.0) | st.floats(LEAST_AMOUNT, 1e6)
 
 
 def record(*reports: Report, ended: Ended | None = None) -> TrialRecord:
@@ -30,12 +32,7 @@ def test_a_cleaned_report_holds_numbers_alone(
     assert 0 <= report.epoch < math.inf
 
 
-@given(
-    epoch=st.floats(0, 1e6),
-    value=st.none() | NUMBERS,
-    seconds=st.floats(0, 1e6),
-    startup=st.floats(0, 1e6),
-)
+@given(epoch=AMOUNTS, value=st.none() | NUMBERS, seconds=AMOUNTS, startup=AMOUNTS)
 def test_cleaning_leaves_a_clean_report_as_it_is(
     epoch: float, value: float | None, seconds: float, startup: float
 ) -> None:

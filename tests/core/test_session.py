@@ -22,7 +22,7 @@ from tests.core.drive import Factors, Simulation, amdahl, goal
 SPACE = Space((1, 2), (64, 128, 256))
 FAILED = Ended(EndCause.FAILED)
 NO_NUMBERS = st.sampled_from((math.nan, math.inf, -math.inf))
-AMOUNTS = NO_NUMBERS | st.sampled_from((-1.0, 0.0)) | st.floats(1e-6, 1e9)
+AMOUNTS = NO_NUMBERS | st.sampled_from((-1.0, 0.0, 1e-320, 1e15)) | st.floats(1e-6, 1e9)
 VALUES = NO_NUMBERS | st.none() | st.floats(-2, 2)
 
 
@@ -146,6 +146,9 @@ def test_reports_of_anything_leave_a_sweep_able_to_go_on(
     sweep.tell("t", Ended(EndCause.STOPPED))
     assert isinstance(sweep.ask("u"), Run | Finished)
     assert isinstance(sweep.plan(), Plan | NoPlan)
+    assert sweep.explain()
+    told = sweep.metric_at(64, 5)
+    assert told is None or not math.isnan(told.low + told.mid - told.high)
     assert math.isfinite(sweep.spent)
     json.dumps(sweep.state(), allow_nan=False)
 
@@ -183,6 +186,14 @@ def test_a_loop_gets_the_rate_of_its_batch_and_records_keep_the_base() -> None:
     run = started(sweep)
     assert run.recipe["lr"] == pytest.approx(0.1 * run.allocation.batch_size / 64)
     assert sweep.records["t"].recipe["lr"] == 0.1
+
+
+def test_a_caller_that_changes_its_recipe_changes_no_record() -> None:
+    sweep = Simulation(SPACE, goal(), amdahl(SPACE), proposer=Factors([1.0])).session
+    run = started(sweep)
+    run.recipe["lr"] = 7.0
+    assert sweep.records["t"].recipe["lr"] == 0.1
+    assert started(sweep).recipe["lr"] == 0.1
 
 
 def test_what_was_spent_is_the_sum_of_what_the_trials_held() -> None:

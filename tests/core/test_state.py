@@ -16,9 +16,10 @@ from raycosttune.core.state import (
     record_from_data,
     record_to_data,
 )
+from raycosttune.core.value import LEAST_AMOUNT
 from raycosttune.errors import InvalidStateError
 
-NUMBERS = st.floats(0, 1e6)
+NUMBERS = st.just(0.0) | st.floats(LEAST_AMOUNT, 1e6)
 REPORTS = st.builds(
     Report,
     NUMBERS,

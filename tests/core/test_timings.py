@@ -114,6 +114,36 @@ def test_the_order_in_which_trials_are_added_changes_nothing(
         assert sorted(found) == pytest.approx(sorted(other.starts[start]))
 
 
+ODD = st.sampled_from((math.nan, math.inf, -1.0, 0.0, 1e-320, 0.5, 1.0, 2.0, 3.0, 60.0, 1e15))
+odd_reports = st.lists(
+    st.builds(
+        Report,
+        ODD,
+        st.just(0.0),
+        ODD,
+        ODD,
+        st.integers(1, 3),
+        workers=st.sampled_from((None, 1, 2)),
+    ),
+    max_size=6,
+)
+
+
+@given(st.lists(odd_reports, max_size=4))
+def test_reports_of_anything_leave_times_that_can_be_reckoned_with(
+    told: list[list[Report]],
+) -> None:
+    """No number, negative, next to nothing, backwards, and anew on other workers."""
+    records = [TrialRecord("t", CELL, {}, 0) for _ in told]
+    for record, reports in zip(records, told, strict=True):
+        for report in reports:
+            record.take(report)
+    timings = timed(*records)
+    epochs = [each for found in timings.epochs.values() for each in found]
+    assert all(1e-30 < each < 1e30 for each in epochs)
+    assert all(0 <= each < 1e16 for found in timings.starts.values() for each in found)
+
+
 @given(runs)
 def test_what_is_taken_off_an_epoch_is_added_to_its_start_up(records: list[TrialRecord]) -> None:
     timings = timed(*records)

@@ -12,6 +12,7 @@ from raycosttune.core.value import (
     MOST_AMOUNT,
     MOST_COUNT,
     checked,
+    clean_amount,
     optional,
     read_amount,
     read_count,
@@ -45,6 +46,11 @@ def test_a_count_of_any_integer_type_is_kept(value: int) -> None:
     for read in (read_whole, read_count):
         assert read(value) == read(np.int64(value)) == value
         assert type(read(np.int64(value))) is int
+
+
+def test_what_no_clock_tells_from_nothing_is_nothing() -> None:
+    assert [clean_amount(x) for x in (1e-320, 1e-13, -1.0, math.nan, None)] == [0.0] * 5
+    assert [clean_amount(x) for x in (1e-9, 3)] == [1e-9, 3.0]
 
 
 def test_amounts_and_counts_have_ends() -> None:

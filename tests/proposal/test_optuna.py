@@ -12,7 +12,7 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
 
 from raycosttune.core.proposer import Scored
 from raycosttune.errors import InvalidSpaceError, RayCostTuneError
@@ -158,13 +158,36 @@ class Broken(RandomSampler):
         raise KeyError(msg)
 
 
-@pytest.mark.parametrize("sampler", [lambda _: Broken(), lambda _: 1 / 0, lambda _: "tpe"])
+@pytest.mark.parametrize(
+    "sampler", [lambda _: Broken(), lambda _: 1 / 0, lambda _: "tpe", lambda _: None]
+)
 def test_a_broken_sampler_is_named(sampler: object) -> None:
     proposer = OptunaProposer(DOMAINS, sampler)  # type: ignore[arg-type]
     with pytest.raises(SamplerError, match="the Optuna sampler must propose a recipe") as raised:
         proposer.propose(7, [])
     assert isinstance(raised.value, RayCostTuneError)
     assert "proposal 7" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "said"),
+    [
+        ({"lr": 5.0}, "5.0"),
+        ({"lr": "0.1"}, "'0.1' is no number for 'lr'"),
+        ({"model/width": 12}, "12"),
+        ({"model/hidden": 1000}, "1000"),
+        ({"decay": math.inf}, "inf"),
+        ({"optimizer": "lion"}, "lion"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Optuna's own, of the same value
+def test_a_sampler_that_leaves_the_space_is_refused_before_a_trial_is_paid_for(
+    fixed: dict[str, object], said: str
+) -> None:
+    proposer = OptunaProposer(DOMAINS, lambda seed: PartialFixedSampler(fixed, random(seed)))
+    with pytest.raises(SamplerError, match=said):
+        proposer.propose(0, [])
 
 
 @pytest.mark.parametrize(
@@ -180,6 +203,24 @@ def test_a_proposer_survives_pickling_by_ray() -> None:
     proposer = OptunaProposer(DOMAINS, lambda seed: RandomSampler(seed=seed), seed=5)
     copy = cloudpickle.loads(cloudpickle.dumps(proposer))
     assert copy.propose(4, []) == proposer.propose(4, [])
+
+
+def test_a_proposer_pickled_in_mid_sweep_goes_on_as_the_one_that_was_not() -> None:
+    proposer, known = OptunaProposer(DOMAINS), list[Scored]()
+    for index in range(14):
+        known.append(Scored(proposer.propose(index, known), 1.0 + index % 5))
+    copy, read = cloudpickle.loads(cloudpickle.dumps((proposer, known)))
+    assert copy.propose(14, read) == copy.propose(14, known) == proposer.propose(14, known)
+
+
+@given(indices, st.lists(st.builds(Scored, recipes, st.floats(0.1, 10.0)), min_size=6, max_size=7))
+def test_records_that_share_a_recipe_count_as_records_of_equal_ones(
+    index: int, known: list[Scored]
+) -> None:
+    shared = [*known, *(Scored(record.recipe, 2 * record.score) for record in known)]
+    equal = [Scored(dict(record.recipe), record.score) for record in shared]
+    proposer = OptunaProposer(DOMAINS)
+    assert proposer.propose(index, shared) == proposer.propose(index, equal)
 
 
 def test_optunas_log_stays_quiet_and_as_loud_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:

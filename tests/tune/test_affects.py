@@ -117,4 +117,6 @@ def test_a_name_that_can_not_be_kept_apart_is_refused_before_any_trial(
     search = CostAwareSearch(GOAL, affects_time=names, learning_rate=rate)
     with pytest.raises(InvalidSpaceError, match=message):
         search.set_search_properties(None, None, space)
+    with pytest.raises(InvalidSpaceError, match=message):
+        CostAwareSearch(GOAL, affects_time=names, learning_rate=rate, space=space)
     assert CostAwareSearch(GOAL, affects_time=("width",)).set_search_properties(None, None, space)

@@ -79,6 +79,34 @@ def test_bad_spaces_are_refused_by_name(space: dict[str, Any], message: str) -> 
         read_param_space(space, "num_workers", "batch_size")
 
 
+@pytest.mark.parametrize(
+    ("value", "is_told"),
+    [
+        ([0.1, 0.01], True),
+        (["sgd", "adam"], True),
+        ((0.9, 0.999), False),
+        ([64, 64], False),
+        ([0.1], False),
+        ([], False),
+        ([[1], [2]], False),
+        ([None, 1], False),
+        (list(range(100)), False),
+        ("sgd", False),
+    ],
+)
+def test_a_list_that_looks_like_a_choice_is_told_to_be_a_constant(
+    value: object, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = {"num_workers": 2, "batch_size": 4, "net": {"lr": value}}
+    params = read_param_space(space, "num_workers", "batch_size")
+    assert params.constants["net"] == {"lr": value}
+    told = (
+        f'"net/lr" is a list and given to each trial as it is: tune.choice({value}) searches over '
+        "it, and a tuple is taken as meant."
+    )
+    assert caplog.messages == [told] * is_told
+
+
 def test_constants_may_have_any_keys_and_lists() -> None:
     names = {"names": {0: "cat", 1: "dog"}, "layers": [{"x": [1, (2,)]}]}
     params = read_param_space(

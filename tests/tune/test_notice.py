@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from raycosttune.core.plan import NoPlan
 from raycosttune.train import keys
 from raycosttune.tune.notice import WRAP_TRAIN, hint_at, told_instead
 from raycosttune.tune.search import CostAwareSearch
-from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, session_of
+from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of
 
 SAID = "Report the passes over the data done so far"
 BARE = (
@@ -121,7 +122,7 @@ def run_blind(folder: Path, trials: int, **metrics: Any) -> tuple[FakeTune, Cost
 @pytest.mark.parametrize(
     ("metrics", "told"),
     [
-        ({"acc": 0.99, "epoch": 1}, "acc, epoch"),
+        ({"score": 0.99, "epoch": 1}, "epoch, score"),
         ({"accuracy": float("nan"), "epoch": 1}, "accuracy = nan, epoch"),
         ({"accuracy": "high", "epoch": 1}, "accuracy = 'high', epoch"),
         ({}, "nothing"),
@@ -144,8 +145,60 @@ def test_a_metric_that_never_comes_ends_the_sweep_after_three_trials(
     assert f"none reported a finite 'accuracy'; {end}" in str(plan)
 
 
+def test_a_metric_of_nearly_the_name_ends_the_sweep_after_one_trial(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="raycosttune"):
+        ray_tune, search = run_blind(tmp_path, 1, acc=0.99, epoch=1)
+        assert ray_tune.suggest() == "FINISHED"
+    (text,) = said(caplog, "reports no finite number")
+    assert text.endswith("It reported: acc, epoch; perhaps metric='acc' is meant.")
+    (record,) = search.session.records.values()
+    assert record.ended is not None
+    assert record.ended.cause is EndCause.MISNAMED
+    assert len(record.reports) == 1
+    end = "the training function returned; it reported acc, epoch; perhaps metric='acc' is meant"
+    assert "the first trial never reported a finite 'accuracy'" in search.explain()
+    assert end in str(search.plan())
+    assert [row["cause"] for row in journal(tmp_path) if row["row"] == "ended"] == ["misnamed"]
+
+
+def test_a_run_that_reports_nearly_the_name_is_not_stopped_by_it(tmp_path: Path) -> None:
+    """Its evaluation may come with every tenth report."""
+    ray_tune, (trial,) = begin(tmp_path)
+    for epoch in range(1, 10):
+        assert ray_tune.report(trial, acc=0.99, epoch=epoch) == "CONTINUE"
+    assert ray_tune.report(trial, acc=0.99, accuracy=0.5, epoch=10) == "CONTINUE"
+    assert ray_tune.report(trial, acc=0.99, epoch=11) == "CONTINUE"
+    ray_tune.finish(trial)
+    assert session_of(ray_tune).records[trial.trial_id].ended.cause is EndCause.FINISHED
+    assert isinstance(ray_tune.suggest(), FakeTrial)
+
+
+def test_a_failure_before_an_evaluation_is_no_wrong_name(tmp_path: Path) -> None:
+    ray_tune, (trial,) = begin(tmp_path)
+    ray_tune.report(trial, acc=0.99, epoch=1)
+    ray_tune.fail(trial, "the node is gone")
+    assert session_of(ray_tune).records[trial.trial_id].ended.cause is EndCause.FAILED
+    assert isinstance(ray_tune.suggest(), FakeTrial)
+
+
+def test_a_run_that_a_deadline_ends_without_the_metric_was_likely_misnamed(tmp_path: Path) -> None:
+    search = CostAwareSearch(replace(GOAL, deadline_seconds=5.0))
+    ray_tune = FakeTune(search, tmp_path, SPACE)
+    trial = ray_tune.suggest()
+    assert isinstance(trial, FakeTrial)
+    ray_tune.start()
+    epoch, decision = 0, "CONTINUE"
+    while decision == "CONTINUE":
+        epoch += 1
+        decision = ray_tune.report(trial, Accuracy=0.99, epoch=epoch)
+    assert ray_tune.suggest() == "FINISHED"
+    assert "perhaps metric='Accuracy' is meant" in str(search.plan())
+
+
 def test_one_usable_value_lets_the_sweep_go_on(tmp_path: Path) -> None:
-    ray_tune, _ = run_blind(tmp_path, 2, acc=0.9, epoch=1)
+    ray_tune, _ = run_blind(tmp_path, 2, score=0.9, epoch=1)
     trial = ray_tune.suggest()
     ray_tune.start()
     ray_tune.report(trial, accuracy=0.1, epoch=1)

@@ -62,6 +62,47 @@ def test_a_search_whose_metric_has_not_arrived_says_so_too(question: str) -> Non
         getattr(search, question)()
 
 
+@pytest.mark.parametrize(
+    ("goal", "space", "missing"),
+    [
+        (GOAL, None, "the space to CostAwareSearch(space=...)"),
+        (Goal(target=0.9), SPACE, "metric and mode to the Goal"),
+        (Goal(target=0.9, metric="loss"), SPACE, "mode to the Goal"),
+        (
+            Goal(target=0.9, mode="max"),
+            None,
+            "the space to CostAwareSearch(space=...), and metric to the Goal",
+        ),
+    ],
+)
+def test_an_estimate_names_what_is_missing(
+    goal: Goal, space: dict[str, Any] | None, missing: str
+) -> None:
+    with pytest.raises(InvalidStateError) as caught:
+        CostAwareSearch(goal, space=space).estimate()
+    assert str(caught.value).endswith(f"for an estimate before that give {missing}.")
+
+
+@pytest.mark.parametrize(
+    ("metric", "space", "why"),
+    [
+        ("accuracy", {**SPACE, "num_workers": [1, 2]}, '"num_workers" must hold whole numbers'),
+        ("loss", SPACE, "metric must be the same"),
+    ],
+)
+def test_after_a_failed_start_its_error_is_said_again(
+    metric: str, space: dict[str, Any], why: str
+) -> None:
+    search = CostAwareSearch(GOAL)
+    with pytest.raises(ValueError, match=why):
+        search.set_search_properties(metric, "max", space)
+    for question in QUESTIONS:
+        with pytest.raises(InvalidStateError, match=f"whose start failed: {why}"):
+            getattr(search, question)()
+    search.set_search_properties("accuracy", "max", SPACE)
+    assert isinstance(search.plan(), NoPlan)
+
+
 def test_a_restored_run_is_known_before_it_goes_on(tmp_path: Path) -> None:
     ran = run_trial(tmp_path)
     left: Any = ran.searcher

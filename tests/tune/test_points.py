@@ -74,6 +74,8 @@ def test_a_point_outside_the_space_is_refused_before_any_trial(
 ) -> None:
     with pytest.raises(InvalidSpaceError, match=message):
         fill(point, tmp_path)
+    with pytest.raises(InvalidSpaceError, match=message):
+        CostAwareSearch(GOAL, space=SPACE, points_to_evaluate=[point])
 
 
 def test_after_a_restore_a_point_that_ran_is_not_run_again(tmp_path: Path) -> None:

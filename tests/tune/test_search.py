@@ -177,7 +177,7 @@ def test_a_missing_metric_is_told_with_what_was_reported(
     added = {"pid": 1, "done": False, "config/lr": 1, keys.SECONDS: 1.0, keys.CHECKPOINT: "/c"}
     ray_tune.report(trial, acc=0.9, epoch=1, **added)
     assert "as 'accuracy', got None: there it is never at the target" in caplog.text
-    assert "It reported: acc, epoch." in caplog.text
+    assert "It reported: acc, epoch; perhaps metric='acc' is meant." in caplog.text
 
 
 def test_a_used_up_search_says_why_a_second_run_gets_no_trial(
@@ -287,4 +287,6 @@ def test_a_trial_that_returns_without_a_report_has_finished(tmp_path: Path) -> N
     assert record.reports == []
     assert record.ended is not None
     assert record.ended.cause is EndCause.FINISHED
-    assert record.ended.reason.startswith("the training function returned without a report: a Ray ")
+    assert record.ended.reason.startswith(
+        "the training function returned without a report: a loop "
+    )
