@@ -201,8 +201,6 @@ def test_a_cell_whose_only_success_was_late_is_tried_again() -> None:
 
 
 class Free(WorkerHours):
-    """Says of itself that it may fall, so that bounds on times bound no cost."""
-
     monotone = False
 
 
