@@ -10,7 +10,7 @@ def seconds(value: float) -> str:
     """Writes seconds with a unit that suits them."""
     if value >= 1:
         return f"{value:.3g} s"
-    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} us"  # noqa: PLR2004
+    return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} us"  # noqa: PLR2004 - a thousandth
 
 
 def size(value: float) -> str:

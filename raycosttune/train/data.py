@@ -123,7 +123,7 @@ def prepare_data_loader(  # noqa: PLR0913 - all after dataset are named
     return SharedLoader(batches, parts, rebalancer, clock, target, counting)
 
 
-def _check(dataset: object, batch_size: object, accumulate: object, options: Any) -> None:  # noqa: ANN401
+def _check(dataset: object, batch_size: object, accumulate: object, options: Any) -> None:  # noqa: ANN401 - checked here
     if isinstance(dataset, SharedLoader):
         msg = "a loader must be prepared once, got one that was. Use it as it is."
         raise InvalidLoaderError(msg)

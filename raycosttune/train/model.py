@@ -131,7 +131,7 @@ def _enter(
         window.enter(step, is_exchanged=getattr(model, "require_backward_grad_sync", True))
 
 
-def _leave(window: Window, model: torch.nn.Module, args: Any, output: Any) -> Any:  # noqa: ANN401
+def _leave(window: Window, model: torch.nn.Module, args: Any, output: Any) -> Any:  # noqa: ANN401 - a hook of PyTorch's
     del args
     if isinstance(model, DistributedDataParallel) and window.is_exchanged is not None:
         model.require_backward_grad_sync = window.is_exchanged
@@ -166,12 +166,12 @@ class _Scale(torch.autograd.Function):
     """Passes a tensor on, and scales its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, factor: float) -> torch.Tensor:  # noqa: ANN401
+    def forward(ctx: Any, tensor: torch.Tensor, factor: float) -> torch.Tensor:  # noqa: ANN401 - PyTorch's context
         ctx.factor = factor
         return tensor.view_as(tensor)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:  # noqa: ANN401
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:  # noqa: ANN401 - as above
         (gradient,) = gradients
         # A mean over nothing may be NaN.
         return gradient * ctx.factor if ctx.factor else torch.zeros_like(gradient), None

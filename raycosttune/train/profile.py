@@ -72,9 +72,9 @@ def profile_loop(  # noqa: PLR0913 - all after cells have defaults
 
     def profile(config: Config) -> ProfileResult | None:
         import ray.train  # noqa: PLC0415 - a driver may have no Ray Train
-        import ray.util  # noqa: PLC0415
+        import ray.util  # noqa: PLC0415 - as above
 
-        from raycosttune.train.profile_context import Shown, showing  # noqa: PLC0415
+        from raycosttune.train.profile_context import Shown, showing  # noqa: PLC0415 - as above
 
         node = ray.train.get_context().get_node_rank()
         group = Subgroup(ray.util.get_node_ip_address(), node, timeout_seconds)

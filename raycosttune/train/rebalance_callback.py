@@ -145,7 +145,7 @@ class RebalanceCallback(WorkerGroupCallback, ReportCallback, WorkerCallback):
             logs, shares, total = told
             first.execute_async(receive, self._policy.plan(logs, shares, total))
 
-    def after_worker_group_poll_status(self, worker_group_status: Any) -> None:  # noqa: ANN401
+    def after_worker_group_poll_status(self, worker_group_status: Any) -> None:  # noqa: ANN401 - Ray's, private
         """See ray.train's WorkerGroupCallback."""
         _guarded(lambda: self._cap(worker_group_status.errors))
 

@@ -113,7 +113,7 @@ def can_sweep() -> bool:
 def job_groups() -> list[tuple[PlacementGroup, bool]]:
     """Lists this job's placement groups, and whether the actor that made one is dead."""
     from ray._raylet import PlacementGroupID  # noqa: PLC0415 - private, so read only when used
-    from ray.core.generated import gcs_pb2  # noqa: PLC0415
+    from ray.core.generated import gcs_pb2  # noqa: PLC0415 - as above
 
     tables: Any = gcs_pb2  # generated, so untyped
     actors = tables.ActorTableData

@@ -84,4 +84,4 @@ def _shown(cells: Sequence[Allocation]) -> tuple[bool, bool, bool, bool]:
     """Tells which exchange terms have a cell that shows them."""
     near = [cell.workers for cell in cells if cell.workers > 1 and cell.nodes == 1]
     far = [cell.workers for cell in cells if cell.workers > 1 and cell.nodes > 1]
-    return bool(near), max(near, default=0) > 2, bool(far), max(far, default=0) > 2  # noqa: PLR2004
+    return bool(near), max(near, default=0) > 2, bool(far), max(far, default=0) > 2  # noqa: PLR2004 - terms that grow beyond two workers
