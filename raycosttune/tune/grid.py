@@ -79,7 +79,7 @@ def _bounds(key: str, domain: Integer) -> tuple[int, int, int, bool]:
     return int(first), int(last), step, isinstance(sampler, LogUniform)
 
 
-def _thinned(first: int, last: int, step: int, is_log: bool) -> list[int]:  # noqa: FBT001
+def _thinned(first: int, last: int, step: int, is_log: bool) -> list[int]:  # noqa: FBT001 - of this file alone
     size = (last - first) // step + 1
     if size <= MOST_VALUES:
         return list(range(first, last + 1, step))

@@ -13,10 +13,10 @@ def job_group_tables() -> Iterator[tuple[Any, Any]]:
     Ray has no public way to ask who made a group, or what its bundles hold where.
     """
     from ray._private.state import state  # noqa: PLC0415 - private, so read only when used
-    from ray.core.generated import gcs_pb2  # noqa: PLC0415
+    from ray.core.generated import gcs_pb2  # noqa: PLC0415 - private, so read only when used
 
     tables: Any = gcs_pb2  # generated, so untyped
-    accessor = state._connect_and_get_accessor()  # noqa: SLF001
+    accessor = state._connect_and_get_accessor()  # noqa: SLF001 - Ray has no public one
     job = bytes.fromhex(ray.get_runtime_context().get_job_id())
     for raw in accessor.get_placement_group_table():
         group = tables.PlacementGroupTableData.FromString(raw)

@@ -89,7 +89,7 @@ def test_what_grows_step_by_step_is_what_all_trials_add_up_to(
         assert told(known) | {"live": None} == expected | {"live": None}
 
 
-def ended(name: str, end: Ended | None = Ended(EndCause.STOPPED)) -> TrialRecord:  # noqa: B008
+def ended(name: str, end: Ended | None = Ended(EndCause.STOPPED)) -> TrialRecord:  # noqa: B008 - frozen
     return TrialRecord(name, SPACE.cells[0], {}, 0, [Report(1.0, 0.0, 10.0)], end)
 
 

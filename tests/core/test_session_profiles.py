@@ -230,7 +230,7 @@ class Fickle:
 
     def __call__(self, allocation: Allocation, seconds: float) -> float:
         if self.fails:
-            raise InvalidCostError("no price today")  # noqa: EM101, TRY003
+            raise InvalidCostError("no price today")  # noqa: EM101, TRY003 - a fake's
         return allocation.workers * seconds
 
 

@@ -91,7 +91,7 @@ def test_knots_lie_at_measured_shares_and_at_both_ends() -> None:
 
 def test_groups_are_those_that_one_law_explains() -> None:
     from raycosttune.core.rebalance_evidence import Terms  # noqa: PLC0415 - only here
-    from raycosttune.core.worker_time import ODDS, _hats, _roots  # noqa: PLC0415
+    from raycosttune.core.worker_time import ODDS, _hats, _roots  # noqa: PLC0415 - private
 
     speeds = [0.01, 0.01, 0.05, 0.05, 0.2]
     rows = [(k, share, s * share) for k, s in enumerate(speeds) for share in (40.0, 60.0)]

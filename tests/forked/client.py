@@ -26,7 +26,7 @@ def main() -> None:
     try:
         server.connect(os.environ[VARIABLE])
     except (KeyError, OSError):
-        own = os.path.join(os.path.dirname(argv[0]), "setup_worker.py")  # noqa: PTH118, PTH120
+        own = os.path.join(os.path.dirname(argv[0]), "setup_worker.py")  # noqa: PTH118, PTH120 - pathlib takes longer to load
         os.execv(sys.executable, [sys.executable, own, *sys.argv[1:]])  # noqa: S606 - no shell
     started = {"argv": argv, "environ": environ, "folder": os.getcwd()}  # noqa: PTH109 - fast
     socket.send_fds(server, [json.dumps(started).encode() + b"\n"], [0, 1, 2])

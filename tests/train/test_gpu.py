@@ -88,8 +88,8 @@ def train_mixed(amp: bool) -> dict[str, Any]:
 
 
 def test_mixed_precision_trains_alike(tmp_path: Path) -> None:
-    mixed = run_world(2, train_mixed, True, store=tmp_path / "mixed", seconds=180)  # noqa: FBT003
-    full = run_world(2, train_mixed, False, store=tmp_path / "full", seconds=180)  # noqa: FBT003
+    mixed = run_world(2, train_mixed, True, store=tmp_path / "mixed", seconds=180)  # noqa: FBT003 - goes to the workers by place
+    full = run_world(2, train_mixed, False, store=tmp_path / "full", seconds=180)  # noqa: FBT003 - goes to the workers by place
     assert mixed[0]["weights"] == mixed[1]["weights"]
     difference = np.array(mixed[0]["weights"]) - np.array(full[0]["weights"])
     assert np.linalg.norm(difference) < 0.02 * np.linalg.norm(full[0]["weights"])

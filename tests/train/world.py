@@ -51,7 +51,7 @@ def _work(
     arguments: tuple[Any, ...],
 ) -> None:
     import torch  # noqa: PLC0415 - only workers need it
-    import torch.distributed as dist  # noqa: PLC0415
+    import torch.distributed as dist  # noqa: PLC0415 - in the worker
 
     torch.set_num_threads(1)
     os.environ.update(LOCAL_RANK=str(rank), RANK=str(rank), WORLD_SIZE=str(workers))

@@ -108,7 +108,7 @@ def test_ray_still_gives_its_workers_their_datasets_so() -> None:
 
 def test_ray_still_names_its_cleaner_so() -> None:
     from ray.train.v2._internal.callbacks import placement_group_callback  # noqa: PLC0415 - private
-    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer  # noqa: PLC0415
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer  # noqa: PLC0415 - private
 
     assert hasattr(placement_group_callback, trainer.CLEANER)
     assert hasattr(DataParallelTrainer, "_create_default_callbacks")

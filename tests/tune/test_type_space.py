@@ -98,7 +98,7 @@ def test_workers_reserve_what_their_type_needs() -> None:
     held = WorkerResources(2, {"CPU": 1.0}, "n", BY_TYPE, "kind", "new")
     assert held.bundles == [{"CPU": 1.0, "new": 1.0}] * 2
     assert held.moved(1).bundles == [{"CPU": 1.0, "new": 1.0}]
-    trainable = function_trainable(lambda config: None, resources_by_type=BY_TYPE)  # noqa: ARG005
+    trainable = function_trainable(lambda config: None, resources_by_type=BY_TYPE)  # noqa: ARG005 - what a trainable takes
     reserve: Any = trainable
     found = reserve._resources({"num_workers": 1, "node_type": "old"})
     assert found.bundles == [{"CPU": 1.0, "old": 1.0}]
