@@ -16,6 +16,7 @@ from pathlib import Path
 IMPORTED = [
     *("torch._dynamo", "torch.distributed", "torch.utils.data", "pandas", "pydantic", "requests"),
     *("rich.console", "google.protobuf.descriptor_pb2", "yaml", "fsspec", "jsonschema", "filelock"),
+    *("pytest", "sklearn.datasets", "sklearn.isotonic", "scipy.optimize", "scipy.sparse.linalg"),
 ]
 
 
