@@ -23,11 +23,15 @@ TOO_TIGHT_SD = 0.05
 STAGES = 24
 FINE_STEP = 0.02
 FINE = np.arange(-5.0, 12.0, FINE_STEP)  # log epochs
-KERNEL = np.exp(-0.5 * (np.arange(-25, 26) * FINE_STEP / RUN_SD) ** 2)
+SHARED = 0.5  # of the variance beside the law, the batch's part
+OFF = np.arange(-25, 26) * FINE_STEP  # log epochs beside the law
+KERNEL = np.exp(-0.5 * (OFF / RUN_SD) ** 2)
+BATCH_SD, OWN_SD = RUN_SD * math.sqrt(SHARED), RUN_SD * math.sqrt(1 - SHARED)
+FAR = 5 * RUN_SD  # below the longest run in vain another one says no more
 LEAST_ALIVE = 1e-6
 LEAST_WEIGHT = 1e-9
 LEAST_CHANCE = 1e-300  # quantiles of less overflow
-SHARED = 0.5  # of the variance beside the law, the batch's part
+MOST_LOG = 600.0  # whose exponential is finite
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,7 @@ class Belief:
         place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
         laws = np.asarray(np.bincount(place.astype(np.int64), weights, len(FINE)), np.float64)
         if after <= 0 and own is not None and own.seen.low > 0:
-            density = _second(laws, math.log(own.seen.low))
+            density = _another(laws, own.seen.vain)
         else:
             density = np.convolve(laws, KERNEL, mode="same")
         if is_cut and after > 0:
@@ -219,24 +223,30 @@ def _told(grid: Law, *runs: Runs) -> _Told:
     return _Told(top, log_mean, offset)
 
 
-def _second(laws: Floats, vain: float) -> Floats:
-    """Weighs the log epochs of a run at a batch where another one was not done by some epochs.
+def _another(laws: Floats, vain: Mapping[float, int]) -> Floats:
+    """Weighs the log epochs of a run at a batch where others were not done by some epochs.
 
-    Half of the variance beside the law is the batch's own: what held the other run up in part
-    holds up this one.
+    Half of the variance beside the law is the batch's own: what held the others up in part holds
+    up this one. The more of them there are, the surer it is that it does.
 
     Args:
-        laws: Weights of the laws' log epochs over `FINE`, the other run held against them.
-        vain: Log of the epochs that the other run made in vain.
+        laws: Weights of the laws' log epochs over `FINE`, the other runs held against them.
+        vain: How many of these made so many epochs in vain.
 
     Returns:
         Over `FINE`.
     """
     at = np.flatnonzero(laws > laws.max() * LEAST_WEIGHT)
-    off = (np.arange(len(KERNEL)) - len(KERNEL) // 2) * FINE_STEP
-    apart = FINE[at, None] + SHARED * off - vain  # of the other run, given this one
-    likely = below(apart / (RUN_SD * math.sqrt(1 - SHARED**2)))
-    beyond = below((FINE[at] - vain) / RUN_SD)[:, None]
-    mass = laws[at, None] * KERNEL * likely / np.maximum(beyond, LEAST_ALIVE)
-    place = np.clip(at[:, None] + np.arange(len(KERNEL)) - len(KERNEL) // 2, 0, len(FINE) - 1)
-    return np.asarray(np.bincount(place.ravel(), mass.ravel(), len(FINE)), dtype=np.float64)
+    weights = np.log(laws[at])[:, None] - 0.5 * (OFF / BATCH_SD) ** 2
+    least = math.log(max(vain)) - FAR
+    for epochs, count in vain.items():
+        if epochs > 0 and (done := math.log(epochs)) > least:
+            likely = below((FINE[at, None] + OFF - done) / OWN_SD)
+            alone = below((FINE[at, None] - done) / RUN_SD)  # what the laws count of it
+            with np.errstate(divide="ignore"):  # 0 where no run would have been so long
+                gain = np.log(likely) - np.log(np.maximum(alone, LEAST_ALIVE))
+            weights = weights + count * gain
+    mass = np.exp(np.minimum(weights, MOST_LOG))
+    place = np.clip(at[:, None] + np.arange(len(OFF)) - len(OFF) // 2, 0, len(FINE) - 1)
+    of_batch = np.bincount(place.ravel(), mass.ravel(), len(FINE))
+    return np.asarray(np.convolve(of_batch, np.exp(-0.5 * (OFF / OWN_SD) ** 2), mode="same"))

@@ -124,6 +124,24 @@ def test_a_second_run_shares_half_of_what_held_the_first_one_up() -> None:
     assert (after >= before).all()
 
 
+def test_each_further_run_in_vain_makes_another_one_likelier_to_be() -> None:
+    """As if each run at the batch were as likely as any other to be the first one that is done."""
+    known = [run(64, 30, reached=True), run(1024, 34, reached=True)]
+    chances = []
+    for count in (1, 2, 4, 8, 400):
+        found = belief([*known, *(run(256, 34) for _ in range(count))])
+        chances.append((found.needs(256, 0.0) <= 34).mean())
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 2 * chances[3] > 0
+    assert chances[4] == 0
+
+
+def test_much_shorter_runs_in_vain_say_no_more() -> None:
+    long, short = [run(256, 34)], [run(256, 5) for _ in range(3)]
+    one, all_four = belief(long).stages(256, 0.0), belief([*long, *short]).stages(256, 0.0)
+    assert all_four == pytest.approx(one, rel=0.05)
+
+
 def test_a_batch_that_reached_the_target_is_seen_afresh_by_that() -> None:
     found = belief([run(64, 30, reached=True)])
     assert found.stages(64, 50.0)[0] > 50
