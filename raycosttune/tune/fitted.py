@@ -74,8 +74,8 @@ def warn_of_size(space: Space) -> None:
     """Warns of a space so large that a search of it needs much memory, before it takes it."""
     if (count := len(space.cells)) > MANY_CELLS:
         logger.warning(
-            "the search space has %d cells: the search needs some %.2g GB for them, and time before "
-            "each trial. Neighbours differ little: offer fewer workers or batches.",
+            "the search space has %d cells: the search needs some %.2g GB for them, and seconds "
+            "before each trial. Neighbours differ little: offer fewer workers or batches.",
             count,
             BYTES * count**2 / 1e9,
         )
