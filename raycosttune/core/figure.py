@@ -55,4 +55,5 @@ def listed(recipe: Mapping[str, object]) -> str:
 
 
 def _short(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return text if text.isprintable() else repr(value)  # a sentence stays on its line

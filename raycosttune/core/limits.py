@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from raycosttune.core.decision import Stop, StopCause
 from raycosttune.core.experiment import Experiment
+from raycosttune.core.figure import whole
 from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, TrialRecord
@@ -92,7 +93,8 @@ def overdue(
     for record in live if goal.deadline_seconds is not None else ():
         seconds = record.run_seconds + unheard.get(record.trial_id, 0.0)
         if seconds > known.limit:
-            why = f"{seconds:.0f} s have passed, {unheard[record.trial_id]:.0f} s since a report"
+            silent = unheard[record.trial_id]
+            why = f"{whole(seconds)} s have passed, {whole(silent)} s since a report"
             late[record.trial_id] = Stop(StopCause.DEADLINE, why)
     return late
 

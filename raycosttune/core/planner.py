@@ -12,6 +12,7 @@ from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCaus
 from raycosttune.core.digest import Digest
 from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.experiment import Experiment
+from raycosttune.core.figure import whole
 from raycosttune.core.going import Going
 from raycosttune.core.guard import Chances, chances, guarded, hopeless
 from raycosttune.core.held import present
@@ -222,7 +223,7 @@ class Planner:
             return self._if_it_pays(known.incumbent, outlook, record)
         left = outlook.limit - record.run_seconds
         if left <= 0:
-            return Stop(StopCause.DEADLINE, f"{record.run_seconds:.0f} s have passed")
+            return Stop(StopCause.DEADLINE, f"{whole(record.run_seconds)} s have passed")
         batch, epoch = record.allocation.batch_size, record.run[-1].epoch
         seen = chances(outlook, batch, epoch=epoch, seconds_left=left, going=going)
         return hopeless(seen) or self._cheapest(outlook, record, going, seen)

@@ -7,7 +7,7 @@ import numpy as np
 from raycosttune.core.cost import checked_cost, may_fall
 from raycosttune.core.decision import Continue, Decision, Resize, Stop, StopCause
 from raycosttune.core.digest import Digest
-from raycosttune.core.figure import counted, told_apart
+from raycosttune.core.figure import counted, told_apart, whole
 from raycosttune.core.going import Going
 from raycosttune.core.guard import chances, guarded
 from raycosttune.core.held import present
@@ -119,7 +119,7 @@ def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None
     limit = known.goal.deadline_seconds
     if limit is None or _least_seconds(known, record, goes) <= limit:
         return None
-    why = f"can't reach the target within {limit:g} s: {record.run_seconds:.0f} s have passed"
+    why = f"can't reach the target within {limit:g} s: {whole(record.run_seconds)} s have passed"
     return Stop(StopCause.DEADLINE, why)
 
 
@@ -129,7 +129,7 @@ def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:
         seconds = _least_seconds(known, record, goes)
         cell = known.space.cells[min(_ahead(known, record, goes))]
         if checked_cost(budget.cost, cell, seconds) > budget.at_most:
-            why = f"can't reach the target for {budget}: {record.run_seconds:.0f} s have passed"
+            why = f"can't reach the target for {budget}: {whole(record.run_seconds)} s have passed"
             return Stop(StopCause.DEADLINE, why)
     return None
 

@@ -43,7 +43,7 @@ class Tally:
             epochs, by batch.
         own: The same by cell, of the recipes that a run in it met the deadline with.
         misses: How often runs in a cell ended before the target.
-        failures: How often each cell failed before a report.
+        failures: How often each cell failed, or passed the deadline, before a report.
         ends: How often runs in a cell went to their end: by themselves, at the deadline or with
             the last legal epoch.
         out_of_memory: The cells that ran out of memory.
@@ -149,7 +149,7 @@ class Tally:
         if cause is EndCause.OUT_OF_MEMORY:
             self.out_of_memory += (present(record, self._space),)
         if not record.reports:
-            if cause is EndCause.FAILED:
+            if cause is EndCause.FAILED or record.seconds >= self._limit:
                 self.failures[cell] += 1
             return
         is_own = cause is EndCause.FINISHED

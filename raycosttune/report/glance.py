@@ -17,6 +17,7 @@ from raycosttune.core.space import Allocation
 from raycosttune.results.replay import why_started
 
 REHEARSED = 50  # trials up to which what is still to come is estimated
+REHEARSED_CELLS = 1000  # and cells: some 3 s
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def glance_of(session: Session, *, name: str = "", to_come: str = "") -> Glance:
 
 def to_come(session: Session) -> str:
     """Says what is likely still to come; nothing of a sweep that is large or over."""
-    if len(session.records) > REHEARSED:
+    if len(session.records) > REHEARSED or len(session.space.cells) > REHEARSED_CELLS:
         return ""
     estimate = session.estimate()
     if estimate.over or estimate.remaining is None:

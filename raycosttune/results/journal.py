@@ -11,14 +11,15 @@ from raycosttune.errors import InvalidStateError
 from raycosttune.results.rows import VERSION, Row
 
 logger = logging.getLogger(__name__)
-FOLDER, JOURNAL = "raycosttune", "journal.jsonl"
+FOLDER, JOURNAL, KEPT = "raycosttune", "journal.jsonl", ".kept-"
 
 
 class Journal:
     """Appends rows to a file and waits until the disk has them.
 
     A disk that is full or a folder that can't be written never ends a sweep: the rows stay
-    in memory, the user is warned once, and the next append tries again.
+    in memory, the user is warned once, and the next append tries again. Where another sweep
+    takes the folder and moves the file aside, the rows follow their file.
 
     Attributes:
         path: The file, or None as long as it is not known; rows wait in memory until then.
@@ -29,6 +30,7 @@ class Journal:
         self.path = path
         self._waiting: list[Row] = []
         self._warned = False
+        self._file: tuple[int, int] | None = None
 
     @property
     def waiting(self) -> Sequence[Row]:
@@ -41,6 +43,7 @@ class Journal:
         if self.path is None or not self._waiting:
             return
         text = "".join(json.dumps(row, default=str) + "\n" for row in self._waiting)
+        self._follow(self.path)
         try:
             _append_durably(self.path, text.encode())
         except OSError as error:
@@ -55,6 +58,20 @@ class Journal:
             return
         self._waiting.clear()
         self._warned = False
+        self._file = _file(self.path)
+
+    def _follow(self, path: Path) -> None:
+        if self._file is None or _file(path) == self._file:
+            return
+        asides = path.parent.glob(f"{path.name}{KEPT}*")
+        if (moved := next((p for p in asides if _file(p) == self._file), None)) is not None:
+            logger.warning(
+                "another sweep has taken the folder of %s; this one's journal goes on as %s. "
+                "Give each sweep a name of its own.",
+                path,
+                moved,
+            )
+            self.path = moved
 
 
 def read_journal(path: Path) -> list[Row]:
@@ -105,13 +122,22 @@ def kept_aside(path: Path) -> Path:
     Where it can't be moved it stays, and its own name is returned.
     """
     for number in range(1, 1000):
-        aside = path.with_name(f"{path.name}.kept-{number}")
+        aside = path.with_name(f"{path.name}{KEPT}{number}")
         try:
             if not aside.exists():
                 return path.rename(aside)
         except OSError:
             break
     return path
+
+
+def _file(path: Path) -> tuple[int, int] | None:
+    """Returns which file a path names now, whatever it was called before; None for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _say_damaged(path: Path, lines: Sequence[int], *, is_all: bool) -> None:

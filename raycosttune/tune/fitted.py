@@ -12,6 +12,8 @@ from raycosttune.errors import InvalidSpaceError
 from raycosttune.tune.capacity import Resources, most_workers, most_workers_per_node
 
 logger = logging.getLogger(__name__)
+MANY_CELLS = 5000
+BYTES = 55  # for each pair of cells
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,17 @@ def fitted(
         limited = replace(space, node_types=offered)
     _warn(space, limited, kinds, most)
     return limited
+
+
+def warn_of_size(space: Space) -> None:
+    """Warns of a space so large that a search of it needs much memory, before it takes it."""
+    if (count := len(space.cells)) > MANY_CELLS:
+        logger.warning(
+            "the search space has %d cells: the search needs some %.2g GB for them, and seconds "
+            "before each trial. Neighbours differ little: offer fewer workers or batches.",
+            count,
+            BYTES * count**2 / 1e9,
+        )
 
 
 def recount(session: Session) -> None:

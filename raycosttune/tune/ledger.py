@@ -1,7 +1,7 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from raycosttune.core.figure import counted
@@ -91,6 +91,9 @@ class Ledger:
         rows = _read_or_keep_aside(path)
         if rows and not is_restored and all(row.get("trial_id") != trial_id for row in rows):
             logger.warning("%s is of an earlier sweep; it is kept as %s.", path, kept_aside(path))
+            rows = []
+        if told := _other_metric(rows, session.goal):
+            logger.warning("%s has values of %s; it is kept as %s.", path, told, kept_aside(path))
             rows = []
         if rows:
             merge_rows(session, rows, is_ours)
@@ -192,6 +195,13 @@ def _read_or_keep_aside(path: Path) -> list[Row]:
             aside,
         )
         return []
+
+
+def _other_metric(rows: Sequence[Row], goal: Goal) -> str:
+    """Names the metric of a journal's values where it isn't the goal's, else says nothing."""
+    told = next((row.get("goal") for row in rows if row["row"] == "header"), None)
+    metric = told.get("metric") if isinstance(told, dict) else None
+    return "" if metric in (None, goal.metric) else str(metric)
 
 
 def _everything(session: Session, about: Row) -> Iterator[Row]:

@@ -14,7 +14,7 @@ from raycosttune.tune.search import CostAwareSearch
 
 logger = logging.getLogger(__name__)
 PANEL_SECONDS = 0.5
-PATIENCE = 20.0  # times what a look takes lies between two looks
+PATIENCE = 20.0  # times what a look or an estimate takes lies between two
 WITH_LINES, WITH_REPORTS = 2, 3
 
 
@@ -41,13 +41,13 @@ class Progress(tune.Callback):
         self._verbose = check_verbose(verbose)
         self._name = ""
         self._screens: list[Screen] = []
-        self._next = 0.0
+        self._next = self._next_estimate = 0.0
         self._estimated = (-1, "")
         self._is_broken = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the terminal behind: Tune saves its callbacks."""
-        return {**self.__dict__, "_screens": [], "_next": 0.0}
+        return {**self.__dict__, "_screens": [], "_next": 0.0, "_next_estimate": 0.0}
 
     def on_step_end(self, iteration: int, trials: list[Any], **info: object) -> None:
         """See ray.tune.Callback.on_step_end."""
@@ -71,10 +71,11 @@ class Progress(tune.Callback):
             return
         try:
             session = self._search.session
-            coming = self._to_come(session)  # seldom anew, so that it needs no pause
+            screens = self._opened()
+            coming = self._to_come(session) if screens[0].is_live else ""  # no line says it
             began = time.monotonic()
             glance = glance_of(session, name=self._name, to_come=coming)
-            for screen in self._opened():
+            for screen in screens:
                 screen.show(glance, session)
         except Exception:
             # A picture of a sweep must never end it.
@@ -93,8 +94,14 @@ class Progress(tune.Callback):
         return self._screens
 
     def _to_come(self, session: Session) -> str:
-        """Estimates what is still to come, anew where a trial has started or ended."""
+        """Estimates what is still to come, anew where a trial has started or ended since.
+
+        Tune waits meanwhile, and no trial is stopped: so an estimate that takes long is seldom
+        made anew.
+        """
         count = sum(1 + (not record.is_live) for record in session.records.values())
-        if count != self._estimated[0]:
+        began = time.monotonic()
+        if count != self._estimated[0] and began >= self._next_estimate:
             self._estimated = count, to_come(session)
+            self._next_estimate = began + PATIENCE * (time.monotonic() - began)
         return self._estimated[1]

@@ -28,7 +28,7 @@ from raycosttune.tune.affects import check_affects_time
 from raycosttune.tune.capacity import cluster_nodes, wait_for_workers
 from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.distribution import Distribution, read_distributions
-from raycosttune.tune.fitted import Kind, fitted
+from raycosttune.tune.fitted import Kind, fitted, warn_of_size
 from raycosttune.tune.plan import config_of
 from raycosttune.tune.points import check_cells, read_points
 from raycosttune.tune.profile import profile_config
@@ -79,6 +79,7 @@ class Setup:
         wishes = self.check(params)
         space = self._fitted(self._space(params), params)
         check_cells(wishes, space)
+        warn_of_size(space)
         return Session(
             space,
             goal,

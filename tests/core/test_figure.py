@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,11 @@ def test_a_configuration_is_written_compactly() -> None:
     assert described(2, 64, recipe) == (
         "2 workers, batch 64, lr=0.0316, layers=3, optimizer/name=adam, nesterov=True"
     )
+
+
+@pytest.mark.parametrize("value", ["two\nlines", "\x1b[31mred", "a\ttab"])
+def test_a_text_that_would_break_its_line_is_written_as_python_does(value: str) -> None:
+    assert described(1, 64, {"name": value}) == f"1 worker, batch 64, name={value!r}"
 
 
 def test_a_span_is_one_number_where_its_ends_read_the_same() -> None:

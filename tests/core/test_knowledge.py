@@ -105,6 +105,20 @@ def test_a_cell_that_fails_twice_before_a_report_is_dropped(failures: int, is_le
     assert space.cells[1] in known.cells
 
 
+@pytest.mark.parametrize(
+    ("hung", "is_left"), [((41.0,), True), ((41.0, 40.9), True), ((41.0, 42.0), False)]
+)
+def test_a_cell_that_passes_the_deadline_twice_before_a_report_is_dropped(
+    hung: tuple[float, ...], is_left: bool
+) -> None:
+    space, limits = Space((1, 2), (64,)), goal(deadline_seconds=41)
+    end = [Ended(EndCause.STOPPED, "", seconds) for seconds in hung]
+    records = [TrialRecord("t", space.cells[0], {}, 0, [], each) for each in end]
+    assert (space.cells[0] in know(records, space, limits).cells) is is_left
+    assert space.cells[0] in know(records, space).cells
+    assert space.cells[1] in know(records, space, limits).cells
+
+
 def test_a_failure_after_a_report_does_not_drop_a_cell() -> None:
     space = Space((1,), (64,))
     failed = ended(space.cells[0], EndCause.FAILED, Report(1.0, 0.0, 1.0))

@@ -201,6 +201,10 @@ def test_a_run_beyond_its_deadline_is_overdue_though_it_says_nothing() -> None:
         "b": Stop(StopCause.DEADLINE, "101 s have passed, 11 s since a report")
     }
     assert late(know(live("a", 60.0)), a=1e9) == {}
+    brief = know(live("a", 0.25), goal=goal(deadline_seconds=0.001))
+    assert late(brief, a=0.5) == {
+        "a": Stop(StopCause.DEADLINE, "0.75 s have passed, 0.5 s since a report")
+    }
 
 
 def test_a_limit_of_the_sweep_ends_every_trial_and_profile() -> None:

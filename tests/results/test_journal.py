@@ -161,6 +161,37 @@ def test_an_unwritable_folder_keeps_rows_and_warns_once(
     assert [row["trial_id"] for row in read_journal(blocker / "journal.jsonl")] == ["a", "a", "b"]
 
 
+def test_rows_follow_a_file_that_another_sweep_has_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "journal.jsonl"
+    first, second = Journal(path), Journal(path)
+    first.append(ROW)
+    aside = kept_aside(path)
+    first.append({**ROW, "trial_id": "b"})
+    second.append({**ROW, "trial_id": "c"})
+    first.append({**ROW, "trial_id": "d"})
+    assert [row["trial_id"] for row in read_journal(aside)] == ["a", "b", "d"]
+    assert [row["trial_id"] for row in read_journal(path)] == ["c"]
+    (said,) = caplog.messages
+    assert f"this one's journal goes on as {aside}" in said
+
+
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_rows_go_on_under_their_name_where_the_file_is_gone(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    path, other = tmp_path / "journal.jsonl", tmp_path / "other.jsonl"
+    journal = Journal(path)
+    journal.append(ROW)
+    Journal(other).append({**ROW, "trial_id": "x"})
+    path.unlink()
+    if is_replaced:
+        other.rename(path)
+    journal.append({**ROW, "trial_id": "b"})
+    assert [row["trial_id"] for row in read_journal(path)] == ["x"] * is_replaced + ["b"]
+
+
 def test_a_full_disk_leaves_no_half_row(tmp_path: Path) -> None:
     full = Path("/dev/full")
     if not full.exists():

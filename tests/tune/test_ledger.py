@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,21 @@ def test_the_journal_says_when_why_and_over_which_cells(tmp_path: Path) -> None:
     assert asked["why"] == "is the cheapest guess before any accuracy is seen"
     assert header[ELAPSED] <= report[ELAPSED] <= over[ELAPSED]
     assert over["why"] == "nothing pays"
+
+
+def test_values_of_another_metric_are_kept_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ledger, session = Ledger(), make_session()
+    session.ask("a")
+    ledger.open(tmp_path, session, trial_id="a", is_restored=False)
+    ledger.tell(session, "a", Report(1.0, 0.5, 3.0))
+    other = Session(Space((1, 2), (32,)), replace(GOAL, metric="loss"), clock=lambda: 0.0)
+    Ledger().open(tmp_path, other, trial_id="a", is_restored=True)
+    assert not other.records
+    kept = tmp_path / "raycosttune" / "journal.jsonl.kept-1"
+    assert f"has values of accuracy; it is kept as {kept}." in caplog.text
+    same = make_session()
+    kept.rename(tmp_path / "raycosttune" / "journal.jsonl")
+    Ledger().open(tmp_path, same, trial_id="a", is_restored=True)
+    assert list(same.records) == ["a"]

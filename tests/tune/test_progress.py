@@ -1,11 +1,15 @@
 import pickle
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from raycosttune.core.session import Session
 from raycosttune.errors import InvalidSpaceError
+from raycosttune.report.glance import Glance
 from raycosttune.tune import CostAwareSearch, Progress, SweepMetrics
+from raycosttune.tune.progress import PATIENCE
 from tests.tune.fakes import GOAL, begin
 
 
@@ -41,6 +45,45 @@ def test_looks_are_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == ""
     progress.on_experiment_end([])
     assert "t2 starts" in capsys.readouterr().out
+
+
+class Panel:
+    """Is a screen that draws a panel, or one that prints lines."""
+
+    def __init__(self, *, is_live: bool) -> None:
+        self.is_live = is_live
+        self.told: list[str] = []
+
+    def show(self, glance: Glance, session: Session) -> None:
+        del session
+        self.told.append(glance.to_come)
+
+    def close(self) -> None:
+        """Has nothing to give back."""
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_what_is_to_come_is_estimated_where_it_is_shown_and_seldom_where_that_takes_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_live: bool
+) -> None:
+    now, took = [100.0], 3.0
+
+    def slow(session: Session) -> str:
+        now[0] += took
+        return f"at {len(session.records)}"
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("raycosttune.tune.progress.to_come", slow)
+    ray_tune, _ = begin(tmp_path)
+    progress, screen = Progress(ray_tune.searcher), Panel(is_live=is_live)  # type: ignore[arg-type]
+    progress._screens = [screen]  # type: ignore[list-item]
+    step(progress)
+    ray_tune.suggest()
+    step(progress)
+    assert now[0] == 100.0 + took * is_live
+    now[0] += PATIENCE * took
+    step(progress)
+    assert screen.told == (["at 1", "at 1", "at 2"] if is_live else ["", "", ""])
 
 
 def test_a_quiet_one_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from ray.tune.experiment import Trial
 from raycosttune.core.observation import EndCause, TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.errors import InvalidSpaceError
+from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import asked_row
 from raycosttune.tune.search import CostAwareSearch
 from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, begin, journal, session_of, write_run
@@ -146,6 +147,18 @@ def test_the_journal_of_an_earlier_sweep_in_the_same_folder_is_kept_aside(tmp_pa
     assert (tmp_path / "raycosttune" / "journal.jsonl.kept-1").exists()
     ray_tune.start()
     assert ray_tune.report(trial, accuracy=0.95, epoch=1) == "STOP"
+
+
+def test_two_sweeps_at_once_in_one_folder_keep_their_journals_apart(tmp_path: Path) -> None:
+    one, (trial,) = begin(tmp_path)
+    other = FakeTune(CostAwareSearch(GOAL), tmp_path, SPACE)
+    beside = other.suggest("another")
+    other.start()
+    one.report(trial, accuracy=0.95, epoch=1)
+    other.report(beside, accuracy=0.5, epoch=1)
+    rows = read_journal(tmp_path / "raycosttune" / "journal.jsonl.kept-1")
+    assert [row["row"] for row in rows] == ["header", "asked", "report", "ended"]
+    assert [row.get("trial_id") for row in journal(tmp_path)] == [None, "another", "another"]
 
 
 def test_a_journal_is_this_sweep_s_where_it_knows_the_trial(tmp_path: Path) -> None:
