@@ -92,6 +92,13 @@ def test_a_copy_grows_by_itself() -> None:
     assert second.epochs[2] == close([15.0])
 
 
+def test_what_a_copy_learns_of_one_off_work_is_unknown_to_the_first() -> None:
+    first = timed(trial(OTHER, 20.0))
+    first.copy().add(summed_up(trial(CELL, 8.0, 3.0), goal()), lambda workers: workers)
+    first.add(summed_up(trial(CELL, 9.0), goal()), lambda workers: workers)
+    assert first.epochs == {1: (9.0,), 2: (20.0,)}
+
+
 seconds = st.lists(st.floats(0.5, 50.0), min_size=1, max_size=3)
 runs = st.lists(
     st.builds(lambda cell, s: trial(cell, *s), st.sampled_from([CELL, OTHER]), seconds),
