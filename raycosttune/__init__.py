@@ -29,7 +29,7 @@ from raycosttune.errors import (
     PowerUnknownError,
     RayCostTuneError,
 )
-from raycosttune.log import Fallback
+from raycosttune.log import set_up
 
 if TYPE_CHECKING:
     from raycosttune.core.plan import NoPlan, Plan
@@ -53,7 +53,7 @@ else:
 
 __version__ = "0.1.0"
 
-logging.getLogger(__name__).addHandler(Fallback())
+set_up(logging.getLogger(__name__))
 
 __all__ = [
     "Allocation",

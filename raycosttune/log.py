@@ -3,6 +3,8 @@
 import logging
 import sys
 
+NAME = "raycosttune fallback"
+
 
 class Fallback(logging.Handler):
     """Writes warnings with the package's name, where no other handler takes them.
@@ -13,6 +15,7 @@ class Fallback(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
+        self.name = NAME
         self.setFormatter(logging.Formatter("raycosttune %(levelname)s: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -30,3 +33,10 @@ class Fallback(logging.Handler):
                 return False
             logger = logger.parent if logger.propagate else None
         return True
+
+
+def set_up(logger: logging.Logger) -> None:
+    """Gives a logger its fallback, in place of one that an earlier import of the package left."""
+    for handler in [handler for handler in logger.handlers if handler.name == NAME]:
+        logger.removeHandler(handler)
+    logger.addHandler(Fallback())

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 import raycosttune
+from raycosttune import log
 from raycosttune.log import Fallback
 
 SAID = logging.getLogger("raycosttune.tune.said")
@@ -79,3 +80,14 @@ def test_a_closed_stream_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_package_has_one_fallback() -> None:
     handlers = logging.getLogger(raycosttune.__name__).handlers
     assert [isinstance(handler, Fallback) for handler in handlers] == [True]
+
+
+def test_a_package_that_is_imported_anew_still_warns_and_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(monkeypatch)
+    package = logging.getLogger("raycosttune")
+    monkeypatch.setattr(package, "handlers", list(package.handlers))
+    log.set_up(package)
+    SAID.warning("t1 stops")
+    assert capsys.readouterr().err == "raycosttune WARNING: t1 stops\n"
