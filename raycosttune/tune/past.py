@@ -101,17 +101,18 @@ def not_begun(
         failure: Why Tune's run could not begin, "" where none was tried.
 
     Returns:
-        The error, None where all that a session is made of is there.
+        The error, None where all that a session is made of is there and no start failed.
     """
     unnamed = [name for name in ("metric", "mode") if getattr(goal, name) is None]
     parts = [] if params else ["the space to CostAwareSearch(space=...)"]
     parts += [f"{' and '.join(unnamed)} to the Goal"] if unnamed else []
-    if not parts:
+    if not parts and not failure:
         return None
     got = f"one whose start failed: {failure}" if failure else "a search without a trial."
+    before = f"; for an estimate before that give {', and '.join(parts)}" if parts else ""
     msg = (
         f"{what}() must be called once Tune has run, got {got} Call fit() of its Tuner first, "
-        f"or tune.run; for an estimate before that give {', and '.join(parts)}."
+        f"or tune.run{before}."
     )
     return InvalidStateError(msg)
 

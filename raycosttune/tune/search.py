@@ -172,6 +172,7 @@ class CostAwareSearch(Teller, Searcher):
         except RayCostTuneError as error:
             self._failure = str(error)
             raise
+        self._failure = ""
         self.sweep.is_idle = not self._is_restored
         return not self._owns_space
 

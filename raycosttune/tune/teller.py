@@ -121,9 +121,11 @@ class Teller:
         """Returns the sweep to tell of: the one under way, or the one that is to go on.
 
         Raises:
-            InvalidStateError: If nothing has run and nothing is saved.
+            InvalidStateError: If nothing has run and nothing is saved, or the start failed.
         """
-        if self._sweep is None and self._saved is None:
+        sweep = self._sweep
+        is_new = sweep is None or (self._failure != "" and not sweep.session.records)
+        if is_new and self._saved is None:
             seen = self.past and self.past.sweep(self.goal, self._setup, self._params)
             if isinstance(seen, Sweep):
                 return seen

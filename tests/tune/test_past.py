@@ -103,6 +103,17 @@ def test_after_a_failed_start_its_error_is_said_again(
     assert isinstance(search.plan(), NoPlan)
 
 
+def test_a_search_with_its_space_says_a_failed_start_again_too() -> None:
+    search = CostAwareSearch(GOAL, space=SPACE)
+    with pytest.raises(ValueError, match="metric must be the same"):
+        search.set_search_properties("loss", "max", {})
+    for question in QUESTIONS:
+        with pytest.raises(InvalidStateError, match="whose start failed: metric must be the same"):
+            getattr(search, question)()
+    search.set_search_properties("accuracy", "max", {})
+    assert isinstance(search.plan(), NoPlan)
+
+
 def test_a_restored_run_is_known_before_it_goes_on(tmp_path: Path) -> None:
     ran = run_trial(tmp_path)
     left: Any = ran.searcher
