@@ -40,7 +40,7 @@ def decide(
         return Continue()
     if (over := _over(known, record)) is not None:
         return over
-    if not known.tally.is_timed and record.run_seconds < known.limit:
+    if not known.tally.is_timed and _is_within(known, record):
         return Continue()  # how much of a first epoch is loading shows in the second one
     is_known = known.is_open(present(record, known.space))
     if planner is not None and is_known:
@@ -121,6 +121,14 @@ def _deadline(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None
         return None
     why = f"can't reach the target within {limit:g} s: {whole(record.run_seconds)} s have passed"
     return Stop(StopCause.DEADLINE, why)
+
+
+def _is_within(known: Knowledge, record: TrialRecord) -> bool:
+    """Tells whether a run has exceeded no limit of a run yet."""
+    cell, seconds = _cell(known, record), record.run_seconds
+    return seconds < known.limit and all(
+        checked_cost(budget.cost, cell, seconds) <= budget.at_most for budget in known.goal.budgets
+    )
 
 
 def _budget(known: Knowledge, record: TrialRecord, goes: Going) -> Stop | None:

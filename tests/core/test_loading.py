@@ -1,7 +1,10 @@
 """Loading in the first epochs of runs is held against none."""
 
+from dataclasses import replace
+
 import pytest
 
+from raycosttune.core.constraint import RunBudget
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
 from raycosttune.core.goal import Goal
@@ -49,3 +52,15 @@ def test_what_other_first_epochs_took_for_loading_is_not_held_against_a_run() ->
     assert isinstance(plan, Plan)
     assert plan.measured_seconds is not None
     assert plan.predicted_seconds.mid == pytest.approx(plan.measured_seconds, rel=0.02)
+
+
+@pytest.mark.parametrize(("at_most", "is_over"), [(9.0, True), (10.0, False)])
+def test_a_first_epoch_that_has_spent_what_a_run_may_cost_ends_it(
+    at_most: float, *, is_over: bool
+) -> None:
+    budget = RunBudget(cost=WorkerHours(), at_most=at_most / 3600)
+    record = live(Report(1.0, 0.0, 10.0))
+    limits = replace(goal(), constraints=(budget,))
+    known = Knowledge([record], SPACE, limits, WorkerHours())
+    decision = decide(known, record, Going(1, can_resize=False))
+    assert isinstance(decision, Stop) is is_over
