@@ -167,6 +167,8 @@ def test_a_run_that_stands_still_is_not_taken_to_have_come_nearer_meanwhile(unti
         assert told.mid == pytest.approx(2.5, abs=0.01)
         assert told.high == pytest.approx(2.5, abs=0.01)
     assert found.predict(64, 1.5 * until).mid < found.predict(64, 20 * until).mid
+    soon = surface(stood(11))
+    assert [0.99 * at.nearest in at.gaps for at in (soon, found)] == [False, True]
 
 
 def test_an_interval_is_open_at_the_target_and_below_all_that_was_seen() -> None:
