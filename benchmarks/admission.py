@@ -88,7 +88,7 @@ def run(trials: int, seed: int, cpus: int, others: int = 0) -> dict[str, Any]:
         "num_workers": tune.choice(list(range(1, cpus + 1 - others))),
         "batch_size": tune.choice([12 * k for k in range(1, trials + 1)]),
     }
-    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)
     sizes = [rng.randint(1, cpus - others) for _ in range(trials)]
     search = CostAwareSearch(
         Goal(metric="loss", mode="min", target=1e-9, max_epochs=4),

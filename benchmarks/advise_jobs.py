@@ -26,7 +26,7 @@ class Noise(Dataset[tuple[Tensor, int]]):
         return self._inputs[number % DRAWN], number % 10
 
 
-def loss(model: nn.Module, batch: Any) -> Tensor:  # noqa: ANN401 - as the dataset has it
+def loss(model: nn.Module, batch: Any) -> Tensor:
     """Returns the mean loss of a batch."""
     inputs, labels = batch
     return cross_entropy(model(inputs), labels)
@@ -109,7 +109,7 @@ def wide() -> Job:
     """Returns a job whose small batches take more memory than larger ones."""
     torch.set_num_threads(1)
 
-    def mean(model: nn.Module, batch: Any) -> Tensor:  # noqa: ANN401 - as the dataset has it
+    def mean(model: nn.Module, batch: Any) -> Tensor:
         value: Tensor = model(batch[0]).mean()
         return value
 

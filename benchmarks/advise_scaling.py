@@ -150,4 +150,4 @@ def check_throttled(
 
 
 def _system(*command: str, check: bool = True) -> None:
-    subprocess.run(command, check=check, capture_output=True)  # noqa: S603 - of this file
+    subprocess.run(command, check=check, capture_output=True)

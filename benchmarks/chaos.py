@@ -57,7 +57,7 @@ def main() -> None:
 def run_rounds(arguments: argparse.Namespace) -> dict[str, Any]:
     """Runs round after round on one cluster and sums up."""
     begun, rounds, outlived = time.monotonic(), [], {}
-    rng = random.Random(arguments.seed)  # noqa: S311 - not for secrets
+    rng = random.Random(arguments.seed)
     cluster = ChaosCluster(rng)
     try:
         for number in range(arguments.rounds):

@@ -99,7 +99,7 @@ class Chaos:
         folder, train = str(self._sweep.folder), ["--train"] if self._round.is_train else []
         command = [sys.executable, str(DRIVER), folder, self.cluster.address, *train]
         with (self._sweep.folder / "driver.log").open("a") as log:
-            self._driver = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - a file of this folder
+            self._driver = subprocess.Popen(command, stdout=log, stderr=log)
 
     def _keep_driving(self, now: float) -> None:
         """Starts a dead driver again, and gives up where that leads nowhere."""

@@ -45,7 +45,7 @@ def drive(folder: Path, address: str, *, is_train: bool) -> None:
     run_sweep(folder, function_trainable(train), goal, space, num_samples=-1)
 
 
-def _torch_trainable(folder: Path) -> Any:  # noqa: ANN401 - what Tune takes
+def _torch_trainable(folder: Path) -> Any:
     def loop(config: dict[str, Any]) -> None:
         import ray.train
 

@@ -117,7 +117,7 @@ def is_feasible(repeats: list[Row]) -> bool:
 
 def bootstrap(values: list[float]) -> tuple[float, float]:
     """Returns the 95 % interval of the median of a cell's costs."""
-    rng = random.Random(0)  # noqa: S311 - resampling, no secret
+    rng = random.Random(0)
     medians = sorted(
         statistics.median(rng.choices(values, k=len(values))) for _ in range(RESAMPLES)
     )

@@ -112,7 +112,7 @@ def _run_until(sweep: SweepFolder, kill: int | None, trials: int) -> None:
     """Runs the driver to its end, or kills it once so many trials have ended."""
     driver_log = sweep.folder / "driver.log"
     with driver_log.open("a") as log:
-        driver = subprocess.Popen(  # noqa: S603 - this very file
+        driver = subprocess.Popen(
             [sys.executable, __file__, "--drive", str(sweep.folder), "--trials", str(trials)],
             stdout=log,
             stderr=log,

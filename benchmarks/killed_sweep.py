@@ -86,7 +86,7 @@ def run_sweep(
     trainable: Callable[[dict[str, Any]], object],
     goal: Goal,
     space: dict[str, Any],
-    **settings: Any,  # noqa: ANN401 - Tune's own
+    **settings: Any,
 ) -> None:
     """Runs a sweep, or goes on with it where it was killed, and writes its result.
 

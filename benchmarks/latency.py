@@ -231,7 +231,7 @@ def drawn_reports(cell: Allocation, epochs: Sequence[int], draw: random.Random) 
 
 def drawing(seed: int | str) -> random.Random:
     """Returns a source of noise."""
-    return random.Random(seed)  # noqa: S311 - no secret
+    return random.Random(seed)
 
 
 def time_trial(session: Session, trial_id: str, watch: Stopwatch) -> bool:

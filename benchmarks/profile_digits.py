@@ -41,7 +41,7 @@ def loop(config: Row) -> None:
     from torch import is_grad_enabled, nn
     from torch.nn.modules.module import register_module_forward_hook
 
-    def rest(module: nn.Module, args: Any, _: object) -> None:  # noqa: ANN401 - any module's
+    def rest(module: nn.Module, args: Any, _: object) -> None:
         if isinstance(module, nn.Sequential) and is_grad_enabled():
             time.sleep(config["rest"] * len(args[0]))
 

@@ -55,7 +55,7 @@ def train(tell: Tell, rank: int, policy: Policy | None, epochs: int) -> list[tup
 def burning(core: int, burners: int) -> Iterator[None]:
     """Keeps a core busy with so many other processes, which end with this one."""
     command = [sys.executable, "-c", BURN]
-    processes = [subprocess.Popen(command) for _ in range(burners)]  # noqa: S603 - our own
+    processes = [subprocess.Popen(command) for _ in range(burners)]
     try:
         for process in processes:
             os.sched_setaffinity(process.pid, {core})

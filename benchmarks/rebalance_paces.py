@@ -78,7 +78,7 @@ def disturbed(workers: Workers, epochs: int, step_seconds: float, seed: int) -> 
         step_seconds: Seconds of a step of an epoch that the disturbance is measured by.
         seed: Of the disturbance.
     """
-    rng = random.Random(seed)  # noqa: S311 - no secret
+    rng = random.Random(seed)
     until = [-1] * len(workers)
     extra = [0.0] * len(workers)
     found = []
@@ -99,7 +99,7 @@ def disturbed(workers: Workers, epochs: int, step_seconds: float, seed: int) -> 
 
 def drifting(workers: Workers, epochs: int, seed: int) -> list[Workers]:
     """Returns workers whose speeds wander by about 15 % an epoch, and 50 % in the long run."""
-    rng = random.Random(seed)  # noqa: S311 - no secret
+    rng = random.Random(seed)
     logs = [0.0] * len(workers)
     found = []
     for _ in range(epochs):

@@ -91,7 +91,7 @@ def mixes(profiles: Profiles, workers: int, most: int) -> list[tuple[paces.Worke
                 cluster = tuple(devices[kind] for kind in chosen)
                 found += [(cluster, workers * int(_batches(cluster)[k])) for k in (1, 2)]
     if len(found) > most:
-        return random.Random(workers).sample(found, most)  # noqa: S311 - no secret
+        return random.Random(workers).sample(found, most)
     return found
 
 

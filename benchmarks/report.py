@@ -32,7 +32,7 @@ OPENINGS = 5
 
 def rows(trials: int, epochs: int, seed: int = 0) -> Iterator[Row]:
     """Yields the rows of a sweep's journal."""
-    rng, now = random.Random(seed), 0.0  # noqa: S311 - no secret
+    rng, now = random.Random(seed), 0.0
     yield {**header_row(GOAL, "node-hours", SPACE), ELAPSED: now}
     for number in range(trials):
         cell, rate = rng.choice(SPACE.cells), 10 ** rng.uniform(-3, -1)

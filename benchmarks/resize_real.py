@@ -43,7 +43,7 @@ class ResizeAt(CostAwareScheduler):
         super().__init__()
         self._asked, self._epoch = search, epoch
 
-    def on_trial_result(self, tune_controller: Any, trial: Trial, result: Any) -> str:  # noqa: ANN401 - Tune's own
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: Any) -> str:
         """See CostAwareScheduler."""
         decision = super().on_trial_result(tune_controller, trial, result)
         if decision == TrialScheduler.CONTINUE and result["epoch"] == self._epoch:
@@ -101,7 +101,7 @@ class Stamps:
     """Makes the callback that stamps each request for workers, in the run's controller."""
 
     @staticmethod
-    def callback(folder: str) -> Any:  # noqa: ANN401 - Train's own type is internal
+    def callback(folder: str) -> Any:
         """Returns the callback."""
         from ray.train.v2._internal.execution.callback import (
             WorkerGroupCallback,

@@ -54,7 +54,7 @@ class Watched:
         self._session = session
         self.chances: dict[str, float] = {}
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the session has
+    def __getattr__(self, name: str) -> Any:
         """Passes everything else on."""
         return getattr(self._session, name)
 
