@@ -27,7 +27,8 @@ SHARED = 0.5  # of the variance beside the law, the batch's part
 OFF = np.arange(-25, 26) * FINE_STEP  # log epochs beside the law
 KERNEL = np.exp(-0.5 * (OFF / RUN_SD) ** 2)
 BATCH_SD, OWN_SD = RUN_SD * math.sqrt(SHARED), RUN_SD * math.sqrt(1 - SHARED)
-FAR = 5 * RUN_SD  # below the longest run in vain another one says no more
+OWN_KERNEL = np.exp(-0.5 * (OFF / OWN_SD) ** 2)
+FAR = 5 * RUN_SD  # in log below the longest run in vain another one says no more
 LEAST_ALIVE = 1e-6
 LEAST_WEIGHT = 1e-9
 LEAST_CHANCE = 1e-300  # quantiles of less overflow
@@ -238,9 +239,10 @@ def _another(laws: Floats, vain: Mapping[float, int]) -> Floats:
     """
     at = np.flatnonzero(laws > laws.max() * LEAST_WEIGHT)
     weights = np.log(laws[at])[:, None] - 0.5 * (OFF / BATCH_SD) ** 2
-    least = math.log(max(vain)) - FAR
+    least = max(vain) * math.exp(-FAR)
     for epochs, count in vain.items():
-        if epochs > 0 and (done := math.log(epochs)) > least:
+        if epochs > least:
+            done = math.log(epochs)
             likely = below((FINE[at, None] + OFF - done) / OWN_SD)
             alone = below((FINE[at, None] - done) / RUN_SD)  # what the laws count of it
             with np.errstate(divide="ignore"):  # 0 where no run would have been so long
@@ -249,4 +251,4 @@ def _another(laws: Floats, vain: Mapping[float, int]) -> Floats:
     mass = np.exp(np.minimum(weights, MOST_LOG))
     place = np.clip(at[:, None] + np.arange(len(OFF)) - len(OFF) // 2, 0, len(FINE) - 1)
     of_batch = np.bincount(place.ravel(), mass.ravel(), len(FINE))
-    return np.asarray(np.convolve(of_batch, np.exp(-0.5 * (OFF / OWN_SD) ** 2), mode="same"))
+    return np.asarray(np.convolve(of_batch, OWN_KERNEL, mode="same"))
