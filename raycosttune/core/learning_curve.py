@@ -11,6 +11,7 @@ from raycosttune.core.array import Floats
 Points = Sequence[tuple[float, float]]
 
 POWERS = np.array([0.0, 0.25, 0.5, 1.0])  # exponents of learning curves, 0 for a logarithm
+RATES = np.array([2.0, 4.0])  # of exponential ones, over the epochs to the target
 CURVE_SDS = np.array([0.1, 0.2, 0.4])  # how far off a curve may be, in the log of its share
 JUDGED = 4  # places of a curve
 LEAST_PROGRESS = 0.97
@@ -28,9 +29,10 @@ AT_ONCE, LATER, FALLEN = 1.1, 1.2, 0.5  # a step: a fall of the gap in a tenth o
 def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     """Log likelihood of a learning curve under hypotheses of the epochs to the target.
 
-    The metric follows a power of the epochs, its exponent unknown, or their logarithm: epochs
-    done and epochs to the target then tell which share of the first gap is left. How the curve
-    is bent so far tells its exponent, and how far it is off the law tells how far it will be.
+    The metric follows a power of the epochs, their logarithm or an exponential, exponent and
+    rate unknown: epochs done and epochs to the target then tell which share of the first gap is
+    left. How the curve is bent so far tells its law, and how far it is off the law tells how far
+    it will be.
     The target is reached by a lucky evaluation: the trend is short of it by their noise then.
 
     Where the learning rate falls in steps, a run stands still before the fall: gaps larger than
@@ -152,12 +154,19 @@ def _expected(span: Floats, done: Floats) -> Floats:
         done: Log epochs between the first evaluation and each place, shape (k,).
 
     Returns:
-        Shape (powers, k, h).
+        Shape (laws, k, h).
     """
     left = span - done[:, None]
     power = POWERS[1:, None, None]
     gone = np.log(np.expm1(-power * left) / np.expm1(-power * span)) - power * done[:, None]
-    return np.concatenate([np.log(left / span)[None], gone])
+    rate = RATES[:, None, None]
+    fallen = _fallen(rate, np.exp(-left)) - _fallen(rate, np.exp(-span))
+    return np.concatenate([np.log(left / span)[None], gone, fallen])
+
+
+def _fallen(rate: Floats, part: Floats) -> Floats:
+    """Log gap of an exponential after a part of its epochs to the target, up to a constant."""
+    return np.asarray(np.log(-np.expm1(-rate * (1 - part))) - rate * part, dtype=np.float64)
 
 
 def _likely(shares: Floats, noise: float, expected: Floats) -> Floats:
@@ -170,5 +179,5 @@ def _likely(shares: Floats, noise: float, expected: Floats) -> Floats:
         math.log(1 - STEPPED) + np.log(smooth).sum(axis=2),
         math.log(STEPPED) + np.log((smooth + waiting) / 2).sum(axis=2),
     )
-    total = logsumexp(found, axis=(0, 1)) - math.log(len(CURVE_SDS) * len(POWERS))
+    total = logsumexp(found, axis=(0, 1)) - math.log(len(CURVE_SDS) * len(expected))
     return np.asarray(total, dtype=np.float64)

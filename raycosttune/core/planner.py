@@ -1,6 +1,7 @@
 """What to do next for the smallest bill: profile, run, resize, stop, or end the sweep."""
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,7 +25,7 @@ from raycosttune.core.space import Allocation
 from raycosttune.core.under_way import under_way
 
 LOSS = 2.0  # a failure's least cost, in whole runs
-MOST_LOSS = 20.0
+LOSSES = tuple(np.geomspace(LOSS, 16 * LOSS, 17).tolist())
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one given up, that at hand included
@@ -74,17 +75,25 @@ class Planner:
         return None if self._recipes else "{}"
 
     def fresh(self, recipe: str | None) -> Fresh:
-        """Values a fresh run at each batch; the worse the prospects, the dearer a failure."""
+        """Values a fresh run at each batch; the worse the prospects, the dearer a failure.
+
+        A failure costs another fresh run: the least loss at which one costs less than it.
+        """
         if recipe not in self._fresh:
-            loss = LOSS
-            while True:
-                found = self._valued(recipe, loss)
-                hopeful = found.costs.min() < HOPEFUL * loss * self.outlook(recipe).whole
-                if hopeful or loss >= MOST_LOSS:
-                    break
-                loss *= 2
+            found = self._valued(recipe, LOSS)
+            if not self._is_hopeful(recipe, found):
+
+                def has_hope(loss: float) -> int:
+                    return int(self._is_hopeful(recipe, self._valued(recipe, loss)))
+
+                # What a fresh run costs grows ever slower with the loss: hope once found stays.
+                place = bisect_left(LOSSES, 1, lo=1, hi=len(LOSSES) - 1, key=has_hope)
+                found = self._valued(recipe, LOSSES[place])
             self._fresh[recipe] = found
         return self._fresh[recipe]
+
+    def _is_hopeful(self, recipe: str | None, fresh: Fresh) -> bool:
+        return bool(fresh.costs.min() < HOPEFUL * fresh.loss * self.outlook(recipe).whole)
 
     def _valued(self, recipe: str | None, loss: float) -> Fresh:
         outlook = self.outlook(recipe)
@@ -102,7 +111,7 @@ class Planner:
         order = np.argsort(fresh.costs)
         places = [fresh.places[k] for k in order]
         why = [f"is expected to reach the target for {fresh.costs[k]:.3g} {unit}" for k in order]
-        if fresh.costs.min() > HOPEFUL * fresh.loss * outlook.whole:
+        if not self._is_hopeful(recipe, fresh):
             place, chance = outlook.likeliest_in_time()
             places.insert(0, place)
             why.insert(0, f"reaches the target in time with an estimated chance of {chance:.0%}")
@@ -255,7 +264,7 @@ class Planner:
             going=going,
         )
         if on > NEAR * anew.least:
-            if fresh.costs.min() >= HOPEFUL * fresh.loss * anew.whole:
+            if not self._is_hopeful(self.new_recipe, fresh):
                 return guarded(seen, going) or Continue()
             if anew_cost < SAVES * on:
                 unit = known.cost.unit

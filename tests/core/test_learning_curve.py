@@ -42,6 +42,15 @@ def test_a_curve_that_follows_a_power_of_the_epochs_is_extrapolated_to_its_end(
     assert found == pytest.approx(math.log(end), abs=0.35)
 
 
+@pytest.mark.parametrize("rate", [2.0, 4.0])
+@pytest.mark.parametrize("part", [0.4, 0.6])
+def test_an_exponential_curve_is_extrapolated_to_its_end(rate: float, part: float) -> None:
+    end = 100.0
+    left = [(e, math.exp(-rate * e / end) - math.exp(-rate)) for e in np.arange(1.0, part * end)]
+    found = likeliest(curve_evidence(left, LOGS), LOGS)
+    assert found == pytest.approx(math.log(end), abs=0.1)
+
+
 def test_a_bent_curve_is_not_taken_for_one_that_soon_ends() -> None:
     """On a logarithm's line through both ends the target is nearer than the bend says."""
     bent = curve(100, 40, power=0.75)

@@ -11,7 +11,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
-from raycosttune.core.planner import HOPEFUL, LUCK, MOST_MISSES, Planner, _lasting
+from raycosttune.core.planner import HOPEFUL, LOSSES, LUCK, MOST_MISSES, Planner, _lasting
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 from tests.core.told import begun, know, vain
@@ -78,6 +78,25 @@ def test_without_hope_the_run_that_most_likely_is_in_time_comes_first() -> None:
     first = made.first_runs()[0]
     assert first.why.startswith("reaches the target in time with an estimated chance")
     assert made.fresh("{}").loss > 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.9, 1.0, 1.2])
+def test_a_failure_costs_the_least_that_a_fresh_run_then_costs_less_than(share: float) -> None:
+    records = [vain(JOB, cell, 12, f"t{k}") for k, cell in enumerate(SPACE.cells[:4])]
+    made = planner(*records, limits=goal(deadline_seconds=share * FAST))
+    fresh, outlook = made.fresh("{}"), made.outlook("{}")
+
+    def costs(loss: float) -> float:
+        return min(
+            outlook.step(batch, penalty=loss * outlook.whole, seconds_left=outlook.limit)[0]
+            for batch in outlook.batches
+        )
+
+    place = LOSSES.index(fresh.loss)
+    assert fresh.costs.min() == costs(fresh.loss)
+    has_hope = [costs(loss) < HOPEFUL * loss * outlook.whole for loss in LOSSES]
+    assert not any(has_hope[:place])
+    assert all(has_hope[place:]) or place == len(LOSSES) - 1
 
 
 @pytest.mark.parametrize("end", ["by itself", "late", "last epoch", "given up", "silent"])
