@@ -25,7 +25,7 @@ from raycosttune.core.space import Allocation
 from raycosttune.core.under_way import under_way
 
 LOSS = 2.0  # a failure's least cost, in whole runs
-LOSSES = tuple(np.geomspace(LOSS, 16 * LOSS, 17).tolist())
+LOSSES = tuple(np.geomspace(LOSS, 16 * LOSS, 65).tolist())
 HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one given up, that at hand included
