@@ -81,7 +81,7 @@ class Ended:
     Attributes:
         cause: Why it ended.
         reason: One sentence for people.
-        seconds: Wall time paid since the last report.
+        seconds: Wall time paid since the last report, or since its workers were asked for.
     """
 
     cause: EndCause

@@ -8,7 +8,7 @@ from raycosttune.core.decision import Run
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
-from raycosttune.core.value import checked, clean_amount, read_text
+from raycosttune.core.value import checked, clean_amount, read_number, read_text
 from raycosttune.results.rows import (
     ELAPSED,
     Row,
@@ -85,6 +85,12 @@ def read_run_reports(rows: Iterable[Row], metric: str, goal: Goal | None = None)
     """Returns the reports of a run's own journal; what can't be read is left out."""
     reader = {"report": lambda row: read_run_report(row, metric, goal)}
     return [told for _, told in _read(rows, reader)]
+
+
+def read_requested(rows: Iterable[Row]) -> float | None:
+    """Returns when a run last asked for its workers, in seconds since 1970, None if unknown."""
+    told = list(_read(rows, {"requested": lambda row: checked(row, "time", read_number)}))
+    return told[-1][1] if told else None
 
 
 def read_run_profile(rows: Iterable[Row]) -> Row | None:

@@ -40,7 +40,8 @@ is the id that every other row goes by.
 
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
 number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
-the reported lists of numbers likewise.
+the reported lists of numbers likewise. `requested` has `time`, the seconds since 1970 at which a
+start of the trial asked for its workers: what passed before is not paid.
 
 Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
 
@@ -79,6 +80,16 @@ def over_row(why: str) -> Row:
 def run_header_row(trial_id: str) -> Row:
     """Returns the row that opens a run's own journal."""
     return {"row": "header", "version": VERSION, "trial_id": trial_id}
+
+
+def requested_row(trial_id: str, time: float) -> Row:
+    """Returns the row of a start that asks for its workers.
+
+    Args:
+        trial_id: The trial.
+        time: When, in seconds since 1970.
+    """
+    return {"row": "requested", "trial_id": trial_id, "time": time}
 
 
 def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) -> Row:

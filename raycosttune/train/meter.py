@@ -11,7 +11,7 @@ from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_run_reports
-from raycosttune.results.rows import Row, run_header_row, run_report_row
+from raycosttune.results.rows import Row, requested_row, run_header_row, run_report_row
 from raycosttune.train import keys
 
 logger = logging.getLogger(__name__)
@@ -27,15 +27,20 @@ class Meter:
         trial_id: The trial.
         journal: File of the run's own journal; it also counts the starts of the trial.
         clock: Returns seconds that never fall.
+        calendar: Returns seconds since 1970.
     """
 
     def __init__(
-        self, trial_id: str, journal: Path, clock: Callable[[], float] = time.monotonic
+        self,
+        trial_id: str,
+        journal: Path,
+        clock: Callable[[], float] = time.monotonic,
+        calendar: Callable[[], float] = time.time,
     ) -> None:
         self._trial_id = trial_id
         self._path = journal
         self._journal = Journal(journal)
-        self._clock = clock
+        self._clock, self._calendar = clock, calendar
         self._attempt = 0
         self._index = 0
         self._epoch = 0.0
@@ -53,6 +58,7 @@ class Meter:
         if self._paid_until is None:
             self._paid_until = now
             self._look_back()
+            self._journal.append(requested_row(self._trial_id, self._calendar()))
         self._attempt += 1
         self._epoch = self._safe_epoch
 

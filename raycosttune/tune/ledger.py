@@ -1,6 +1,7 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from raycosttune.results.known import known_row
 from raycosttune.results.replay import (
     merge_rows,
     read_names,
+    read_requested,
     read_run_profile,
     read_run_reports,
     why_started,
@@ -54,6 +56,8 @@ class Ledger:
         self.experiment: Path | None = None
         self._about = about or {}
         self._journal = Journal()
+        self._unread = set[Path]()
+        self._newest: dict[str, str] = {}  # by record, the id under which Tune knows it
 
     def open(
         self,
@@ -106,7 +110,9 @@ class Ledger:
         for known in [record.trial_id for record in session.live_profiles]:
             if (row := self.run_profile(known)) is not None:
                 self.tell_profile(session, known, row)
-        return read_names(rows)
+        names = read_names(rows)
+        self._newest |= {record: trial for trial, record in names.items()}
+        return names
 
     def asked(self, session: Session, trial_id: str) -> None:
         """Writes that a trial was asked for, or a profile."""
@@ -118,6 +124,7 @@ class Ledger:
 
     def renamed(self, trial_id: str, record_id: str) -> None:
         """Writes that Tune knows a trial by a new id."""
+        self._newest[record_id] = trial_id
         self._journal.append(renamed_row(trial_id, record_id))
 
     def over(self, session: Session, why: str) -> None:
@@ -164,6 +171,11 @@ class Ledger:
         """Reads the result that a profile wrote itself, None where it has none."""
         return read_run_profile(self._run_rows(trial_id))
 
+    def request_age(self, trial_id: str) -> float | None:
+        """Returns the seconds since a run last asked for its workers, None if it isn't known."""
+        at = read_requested(self._run_rows(self._newest.get(trial_id, trial_id)))
+        return None if at is None else time.time() - at
+
     def _write(self, session: Session, *rows: Row) -> None:
         elapsed = round(session.elapsed_seconds, 3)
         self._journal.append(*({**row, ELAPSED: elapsed} for row in rows))
@@ -175,7 +187,9 @@ class Ledger:
         try:
             return read_journal(path)
         except (InvalidStateError, OSError) as error:
-            logger.warning("the run journal %s can't be read: %s", path, error)
+            if path not in self._unread:
+                logger.warning("the run journal %s can't be read: %s", path, error)
+            self._unread.add(path)
             return []
 
 

@@ -1,6 +1,6 @@
 """Tune's results read as reports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,7 @@ class Attempt:
         offset: What to add to the run's own attempt number, None before the first report.
         before: Results of earlier starts that Tune counts too, None before the first report.
         is_moved: Whether it was begun to go on with other workers.
+        is_requested: Whether it is known when it asked for its workers.
     """
 
     number: int = 1
@@ -45,6 +46,7 @@ class Attempt:
     offset: int | None = None
     before: int | None = None
     is_moved: bool = False
+    is_requested: bool = False
 
 
 class ResultReader:
@@ -52,18 +54,22 @@ class ResultReader:
 
     Tune numbers results from 1 again after a restart, so the start number is kept here; a
     metered run brings its own.
+
+    Args:
+        request_age: Returns the seconds since a trial last asked for its workers, None where
+            that isn't known. A start is paid from then on, or else from when Tune was given it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, request_age: Callable[[str], float | None] = lambda _: None) -> None:
         """Knows no trial yet."""
         self._attempts: dict[str, Attempt] = {}
+        self._request_age = request_age
 
     def begin(self, record: TrialRecord | ProfileRecord, now: float) -> None:
         """Opens a start of a trial: its next report belongs to a new attempt."""
-        before = self._attempts.get(record.trial_id, Attempt())
         reports = record.reports if isinstance(record, TrialRecord) else []
         number = reports[-1].attempt + 1 if reports else 1
-        unpaid = before.unpaid_seconds + self.seconds_since(record.trial_id, now)
+        unpaid = self.unpaid_seconds(record.trial_id, now)
         self._attempts[record.trial_id] = Attempt(number, heard_at=now, unpaid_seconds=unpaid)
 
     def move(self, record: TrialRecord, now: float, told: float) -> None:
@@ -87,7 +93,7 @@ class ResultReader:
     def pause(self, trial_id: str, now: float) -> None:
         """Notes that a trial has stopped running; time stops counting."""
         attempt = self._attempt(trial_id)
-        attempt.unpaid_seconds += self.seconds_since(trial_id, now)
+        attempt.unpaid_seconds = self.unpaid_seconds(trial_id, now)
         attempt.heard_at = None
 
     def seconds_since(self, trial_id: str, now: float) -> float:
@@ -97,6 +103,7 @@ class ResultReader:
 
     def unpaid_seconds(self, trial_id: str, now: float) -> float:
         """Returns the wall time that no report has covered."""
+        self._place_start(trial_id, now)
         return self._attempt(trial_id).unpaid_seconds + self.seconds_since(trial_id, now)
 
     def is_repeated(self, record: TrialRecord, result: Result) -> bool:
@@ -179,6 +186,16 @@ class ResultReader:
     def hold(self, trial_id: str, seconds: float) -> None:
         """Keeps the seconds of a report that repeats an epoch for the next one."""
         self._attempt(trial_id).unpaid_seconds += seconds
+
+    def _place_start(self, trial_id: str, now: float) -> None:
+        """Counts a start from the request for its workers; one on others, from its last report."""
+        known = self._attempt(trial_id)
+        if known.iteration or known.is_moved or known.is_requested or known.heard_at is None:
+            return
+        age = self._request_age(trial_id)
+        # Others are of an earlier start, or of a clock that was set.
+        if age is not None and 0 <= age <= now - known.heard_at:
+            known.heard_at, known.is_requested = now - age, True
 
     def _epoch(self, result: Result, before: int | None = None) -> float:
         epoch = read_amount(result.get("epoch"))

@@ -50,7 +50,7 @@ class Sweep:
         self.is_restored = is_restored
         self.is_idle = False
         self._ledger = Ledger({"space": space_state(params)})
-        self._reader = ResultReader()
+        self._reader = ResultReader(self._ledger.request_age)
         self._errors: dict[str, str] = {}
         self._told: dict[str, tuple[str, str]] = {}
         self._is_cut: dict[str, bool] = {}

@@ -13,7 +13,7 @@ from ray import tune
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidTrainableError
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import run_header_row
+from raycosttune.results.rows import requested_row, run_header_row
 from raycosttune.train.keys import FOLDER, PROFILE
 from raycosttune.tune.folder import local_folder, run_journal
 from raycosttune.tune.function import check_function, check_key
@@ -145,9 +145,11 @@ def torch_trainable(  # noqa: PLR0913 - a run's own settings, passed through
             ).fit()
 
         if PROFILE in config:
+            own = Journal(journal)
+            own.append(run_header_row(trial_id), requested_row(trial_id, time.time()))
             told = fit(*profiled_loop(train_loop, config, samples), (), name=f"{trial_id}-profile")
             row = result_row(trial_id, config, told)
-            Journal(journal).append(run_header_row(trial_id), row)
+            own.append(row)
             tune.report({PROFILE: json.dumps(row)})
             return
         meter = Meter(trial_id, journal)

@@ -2,10 +2,12 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from raycosttune.results.journal import read_journal
+from raycosttune.results.replay import read_requested
 from raycosttune.results.rows import read_run_report
 from raycosttune.train import keys
 from raycosttune.train.meter import Meter
@@ -17,6 +19,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def kind(row: dict[str, Any]) -> str:
+    return str(row["row"])
 
 
 def start(meter: Meter, clock: Clock, startup: float) -> None:
@@ -36,6 +42,18 @@ def test_seconds_sum_to_the_time_since_the_workers_were_asked_for(tmp_path: Path
     assert [row[keys.SECONDS] for row in told] == [10.0, 2.0, 2.0]
     assert [row[keys.STARTUP_SECONDS] for row in told] == [8.0, 0.0, 0.0]
     assert [row[keys.INDEX] for row in told] == [1, 2, 3]
+
+
+def test_a_start_writes_down_once_when_it_asked_for_its_workers(tmp_path: Path) -> None:
+    path, calendar = tmp_path / "a.jsonl", Clock()
+    first = Meter("a", path, Clock(), calendar)
+    first.request()
+    calendar.now += 5.0
+    first.request()  # Train's own restart: what is paid goes on from the last report
+    assert read_requested(read_journal(path)) == 100.0
+    Meter("a", path, Clock(), calendar).request()
+    assert read_requested(read_journal(path)) == 105.0
+    assert [*map(kind, read_journal(path))] == ["header", "requested", "requested"]
 
 
 def test_the_epoch_is_the_loop_s_own_or_counts_reports(tmp_path: Path) -> None:
@@ -89,7 +107,7 @@ def test_each_report_is_in_the_run_s_own_journal(tmp_path: Path) -> None:
     start(meter, clock, 1.0)
     clock.now += 2.0
     meter.report({"accuracy": 0.25, "epoch": 1}, "/checkpoint/1")
-    header, row = read_journal(path)
+    header, _, row = read_journal(path)
     assert header == {"row": "header", "version": 1, "trial_id": "a"}
     report = read_run_report(row, "accuracy")
     assert (report.epoch, report.value, report.seconds) == (1.0, 0.25, 3.0)
@@ -132,7 +150,7 @@ def test_a_journal_that_cannot_be_read_does_no_harm_to_the_run(
     assert "can't be read" in caplog.text
     if is_movable:
         assert (tmp_path / "a.jsonl.kept-1").exists()
-        assert [row["row"] for row in read_journal(path)] == ["header", "report"]
+        assert [*map(kind, read_journal(path))] == ["header", "requested", "report"]
 
 
 def test_a_start_that_nobody_saw_begin_has_no_start_up(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from raycosttune.core.decision import Resize
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause
 from raycosttune.core.session import Session
+from raycosttune.results.journal import Journal
+from raycosttune.results.rows import requested_row, run_header_row
 from raycosttune.train import keys
 from raycosttune.tune.move import can_move
 from raycosttune.tune.resources import WorkerResources
@@ -175,6 +177,44 @@ def test_a_trial_that_hangs_is_ended_at_a_limit_with_its_results_kept(
     assert (record.ended.cause, record.ended.reason) == (EndCause.STOPPED, reason)
     assert record.seconds == pytest.approx(401.0)
     assert "the best was 0.1" in str(session_of(ray_tune).plan())
+
+
+def ask_workers(folder: Path, trial_id: str, at: float) -> None:
+    own = Journal(folder / "raycosttune" / "trials" / f"{trial_id}.jsonl")
+    own.append(run_header_row(trial_id), requested_row(trial_id, at))
+
+
+def test_a_deadline_counts_from_the_request_for_workers_before_a_report_as_after_it(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", clock)
+    goal = Goal(metric="accuracy", mode="max", target=0.9, deadline_seconds=100.0)
+    ray_tune = begin(tmp_path, goal, resize=False)
+    (trial,) = ray_tune.trials
+    clock.now += 30.0  # Ray boots
+    ask_workers(tmp_path, trial.trial_id, clock.now)
+    clock.now += 99.0
+    ray_tune.start()
+    assert trial.status == Trial.RUNNING
+    clock.now += 2.0
+    ray_tune.start()
+    assert trial.status == Trial.TERMINATED
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert record.ended.reason == "101 s have passed, 101 s since a report"
+    assert record.seconds == pytest.approx(101.0)
+
+
+def test_a_start_that_fails_is_paid_from_the_request_for_its_workers(
+    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", clock)
+    ray_tune = begin(tmp_path, resize=False)
+    (trial,) = ray_tune.trials
+    clock.now += 30.0
+    ask_workers(tmp_path, trial.trial_id, clock.now)
+    clock.now += 7.0
+    ray_tune.fail(trial, "it broke")
+    assert session_of(ray_tune).records[trial.trial_id].seconds == pytest.approx(7.0)
 
 
 def test_a_profile_that_hangs_is_ended_at_the_sweeps_deadline(tmp_path: Path, clock: Clock) -> None:

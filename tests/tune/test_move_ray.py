@@ -15,6 +15,7 @@ from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Resize
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, TrialRecord
+from raycosttune.results.journal import read_journal
 from raycosttune.tune import (
     CostAwareScheduler,
     CostAwareSearch,
@@ -112,4 +113,9 @@ def test_a_run_of_ray_train_goes_on_from_its_checkpoint_with_two_workers(tmp_pat
                 saved = ray.train.Checkpoint.from_directory(folder) if leads else None
                 ray.train.report({"accuracy": 0.1 * epoch, "epoch": epoch}, checkpoint=saved)
 
-    check(sweep(torch_trainable(loop), tmp_path))
+    record = sweep(torch_trainable(loop), tmp_path)
+    check(record)
+    (own,) = tmp_path.rglob(f"trials/{record.trial_id}.jsonl")
+    kinds = [row["row"] for row in read_journal(own)]
+    assert kinds[:4] == ["header", "requested", "report", "requested"]
+    assert kinds.count("requested") == 2

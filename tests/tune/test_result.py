@@ -1,6 +1,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from raycosttune.core.observation import Report, TrialRecord
 from raycosttune.core.space import Allocation
@@ -86,6 +88,33 @@ def test_a_start_is_charged_from_the_request_for_its_workers() -> None:
     assert (first.seconds, first.startup_seconds) == (5.0, 3.0)
     second = reader.read("a", result(2), "loss", None, 19.0)
     assert (second.seconds, second.startup_seconds) == (2.0, 0.0)
+
+
+@given(now=st.floats(10, 1e4), age=st.none() | st.floats(-1e5, 1e5))
+def test_a_start_is_paid_from_its_request_or_else_from_when_tune_was_given_it(
+    now: float, age: float | None
+) -> None:
+    reader = ResultReader({"a": age}.get)
+    reader.begin(make_record(), 10.0)
+    is_of_start = age is not None and 0 <= age <= now - 10.0
+    expected = pytest.approx(age if is_of_start else now - 10.0, abs=1e-9)
+    assert reader.unpaid_seconds("a", now) == expected
+    reader.pause("a", now)
+    assert reader.unpaid_seconds("a", now + 50.0) == expected
+
+
+def test_a_request_is_of_one_start_and_no_longer_read_after_a_report() -> None:
+    ages = [2.0, 1e9, 1e9]
+    reader = ResultReader(lambda _: ages.pop(0))
+    reader.begin(make_record(), 10.0)
+    assert reader.unpaid_seconds("a", 15.0) == 2.0
+    assert reader.unpaid_seconds("a", 16.0) == 3.0
+    reader.pause("a", 17.0)
+    reader.begin(make_record(), 20.0)  # the file has the earlier start's request alone
+    assert reader.unpaid_seconds("a", 21.0) == 4.0 + 1.0
+    reader.read("a", result(1, **{keys.SECONDS: 1.0, keys.ATTEMPT: 2}), "loss", None, 22.0)
+    assert reader.unpaid_seconds("a", 24.0) == 2.0
+    assert ages == [1e9]
 
 
 def test_a_wait_for_workers_that_others_hold_is_free() -> None:
