@@ -4,8 +4,8 @@ import json
 import logging
 import os
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.rows import VERSION, Row
@@ -160,27 +160,36 @@ def _row(line: bytes) -> Row | None:
 
 def _append_durably(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    # Without a buffer: closing one writes what is left of a row that has failed.
+    with path.open("a+b", buffering=0) as file:
         start = file.seek(0, os.SEEK_END)
         try:
             _close_torn_line(file, start)
-            file.write(data)
-            file.flush()
+            while data:
+                data = data[file.write(data) :]
             os.fsync(file.fileno())
         except OSError:
             _truncate(path, start)
             raise
 
 
-def _close_torn_line(file: IO[bytes], end: int) -> None:
-    """Drops what a crash left of a last line, so that the next row starts a line."""
+def _close_torn_line(file: FileIO, end: int) -> None:
+    """Drops what a crash left of a last line, so that the next row starts a line.
+
+    A whole row that lacks its line break alone has been read, and stays.
+    """
     if end == 0:
         return
     file.seek(end - 1)
     if file.read(1) == b"\n":
         return
     file.seek(0)
-    file.truncate(file.read(end).rfind(b"\n") + 1)
+    text = file.read(end)
+    begin = text.rfind(b"\n") + 1
+    if _row(text[begin:]) is None:
+        file.truncate(begin)
+    else:
+        file.write(b"\n")
 
 
 def _truncate(path: Path, size: int) -> None:

@@ -1,7 +1,10 @@
+import contextlib
 import json
 import logging
 import os
+import resource
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -96,16 +99,17 @@ def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
     assert read_journal(tmp_path / "journal.jsonl") == []
 
 
-@given(st.integers(1, len(json.dumps(ROW)) - 1))
-def test_a_torn_last_line_is_left_out_and_written_over(cut: int) -> None:
+@given(st.integers(1, len(json.dumps(ROW))))
+def test_a_torn_last_line_is_left_out_and_written_over_unless_it_is_a_whole_row(cut: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "journal.jsonl")
         Journal(path).append(ROW)
         with path.open("a") as file:
             file.write(json.dumps(ROW)[:cut])
-        assert read_journal(path) == [ROW]
+        before = [ROW] if cut < len(json.dumps(ROW)) else [ROW, ROW]
+        assert read_journal(path) == before
         Journal(path).append({**ROW, "trial_id": "b"})
-        assert read_journal(path) == [ROW, {**ROW, "trial_id": "b"}]
+        assert read_journal(path) == [*before, {**ROW, "trial_id": "b"}]
 
 
 BROKEN = ("[1, 2]", "[" * 200_000, '{"row":' * 100_000, "9" * 5000, "\0" * 50, '{"row": 1}')
@@ -201,6 +205,35 @@ def test_a_full_disk_leaves_no_half_row(tmp_path: Path) -> None:
     journal = Journal(link)
     journal.append(ROW)
     assert list(journal.waiting) == [ROW]
+
+
+@contextlib.contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """Lets no file grow beyond a size: what is written is cut there, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@given(room=st.integers(0, 400), is_restored=st.booleans())
+def test_a_disk_that_fills_within_a_row_leaves_whole_rows_alone(
+    *, room: int, is_restored: bool
+) -> None:
+    rows = [{"row": "report", "trial_id": "a", "epoch": epoch} for epoch in range(9)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "journal.jsonl")
+        journal = Journal(path)
+        with room_for(room):
+            for row in rows:
+                journal.append(row)
+        written = path.read_bytes()
+        assert written == b"" or written.endswith(b"\n")
+        assert read_journal(path) == rows[: len(rows) - len(journal.waiting)]
+        Journal(path).append(*journal.waiting) if is_restored else journal.append(ROW)
+        assert read_journal(path) == (rows if is_restored else [*rows, ROW])
 
 
 def test_a_journal_without_a_path_waits() -> None:
