@@ -82,11 +82,13 @@ class Ended:
         cause: Why it ended.
         reason: One sentence for people.
         seconds: Wall time paid since the last report, or since its workers were asked for.
+        is_starting: Whether its first workers had not begun to train, as far as that is known.
     """
 
     cause: EndCause
     reason: str = ""
     seconds: float = 0.0
+    is_starting: bool = False
 
     def cleaned(self) -> "Ended":
         """Returns the end with no seconds where they are no number."""

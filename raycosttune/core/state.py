@@ -119,7 +119,8 @@ def _pair(value: object) -> tuple[object, ...]:
 def read_ended(data: Mapping[str, Any]) -> Ended:
     """Builds a clean end; raises as `read_trial` does."""
     reason, seconds = checked(data, "reason", read_text), checked(data, "seconds", read_real)
-    return Ended(EndCause(data["cause"]), reason, seconds).cleaned()
+    is_starting = data.get("is_starting") is True
+    return Ended(EndCause(data["cause"]), reason, seconds, is_starting).cleaned()
 
 
 def read_resized(data: Mapping[str, Any]) -> Resized:

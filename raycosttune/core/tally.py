@@ -14,7 +14,7 @@ from raycosttune.core.epochs import Seen
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present, resized
 from raycosttune.core.history import History
-from raycosttune.core.observation import EndCause
+from raycosttune.core.observation import EndCause, Ended
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.readings import Readings
 from raycosttune.core.recipe_epochs import RecipeEpochs
@@ -24,7 +24,7 @@ from raycosttune.core.step_model import Bools
 from raycosttune.core.timings import Timings
 
 OFTEN = ("recipes", "epochs", "_timings")  # what every report changes
-SELDOM = ("best", "own", "misses", "failures", "ends")
+SELDOM = ("best", "own", "misses", "failures", "late_starts", "ends")
 
 
 class Tally:
@@ -44,6 +44,7 @@ class Tally:
         own: The same by cell, of the recipes that a run in it met the deadline with.
         misses: How often runs in a cell ended before the target.
         failures: How often each cell failed, or passed the deadline, before a report.
+        late_starts: How often so many workers of a type had not begun to train by the deadline.
         ends: How often runs in a cell went to their end: by themselves, at the deadline or with
             the last legal epoch.
         out_of_memory: The cells that ran out of memory.
@@ -70,6 +71,7 @@ class Tally:
         self.own: dict[Allocation, Hits] = {}
         self.misses = Counter[Allocation]()
         self.failures = Counter[Allocation]()
+        self.late_starts = Counter[tuple[str, int]]()
         self.ends = Counter[Allocation]()
         self.out_of_memory: tuple[Allocation, ...] = ()
         self.own_ends, self.last_own_end = 0, 0.0
@@ -139,18 +141,21 @@ class Tally:
         if record.ended is None:
             self.live += (trial,)
         else:
-            self._add_end(trial, record.ended.cause)
+            self._add_end(trial, record.ended)
 
-    def _add_end(self, trial: Digest, cause: EndCause) -> None:
+    def _add_end(self, trial: Digest, end: Ended) -> None:
         self._unshare()
-        record, cell = trial.record, trial.record.allocation
+        record, cell, cause = trial.record, trial.record.allocation, end.cause
         if trial.reached is None and cause is EndCause.STOPPED:
             self.given_up += 1
         if cause is EndCause.OUT_OF_MEMORY:
             self.out_of_memory += (present(record, self._space),)
         if not record.reports:
-            if cause is EndCause.FAILED or record.seconds >= self._limit:
+            is_late = record.seconds >= self._limit
+            if cause is EndCause.FAILED or is_late:
                 self.failures[cell] += 1
+            if is_late and end.is_starting:
+                self.late_starts[cell.node_type, cell.workers] += 1
             return
         is_own = cause is EndCause.FINISHED
         is_last = record.epoch >= self._most_epochs or record.run_seconds >= self._limit

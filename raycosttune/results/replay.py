@@ -93,6 +93,12 @@ def read_requested(rows: Iterable[Row]) -> float | None:
     return told[-1][1] if told else None
 
 
+def is_starting(rows: Iterable[Row]) -> bool:
+    """Tells whether a run asked for its workers, once, and they have not begun to train."""
+    kinds = [row["row"] for row in rows]
+    return kinds.count("requested") == 1 and "begun" not in kinds
+
+
 def read_run_profile(rows: Iterable[Row]) -> Row | None:
     """Returns the row of a profile's result from a run's own journal, None where it has none."""
     known = [row for row in rows if row["row"] == "profiled"]

@@ -41,7 +41,8 @@ is the id that every other row goes by.
 A run's own journal (`trials/<trial_id>.jsonl`) has reports with `metrics`, every reported
 number by its path joined with "/", in place of `value`: a run doesn't know the goal. `lists` holds
 the reported lists of numbers likewise. `requested` has `time`, the seconds since 1970 at which a
-start of the trial asked for its workers: what passed before is not paid.
+start of the trial asked for its workers: what passed before is not paid. `begun` follows where they
+began to train.
 
 Rows of the sweep's journal also have `elapsed_seconds`, the wall time of the sweep so far.
 
@@ -90,6 +91,11 @@ def requested_row(trial_id: str, time: float) -> Row:
         time: When, in seconds since 1970.
     """
     return {"row": "requested", "trial_id": trial_id, "time": time}
+
+
+def begun_row(trial_id: str) -> Row:
+    """Returns the row of workers that begin to train."""
+    return {"row": "begun", "trial_id": trial_id}
 
 
 def run_report_row(trial_id: str, report: Report, metrics: Mapping[str, Any]) -> Row:

@@ -11,7 +11,7 @@ from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_run_reports
-from raycosttune.results.rows import Row, requested_row, run_header_row, run_report_row
+from raycosttune.results.rows import Row, begun_row, requested_row, run_header_row, run_report_row
 from raycosttune.train import keys
 
 logger = logging.getLogger(__name__)
@@ -66,6 +66,7 @@ class Meter:
         """Notes that the workers enter the training function."""
         now = self._clock()
         self._startup_seconds = now - (now if self._requested_at is None else self._requested_at)
+        self._journal.append(begun_row(self._trial_id))
 
     def report(self, metrics: Mapping[str, Any], checkpoint: str | None) -> dict[str, Any]:
         """Measures one report and writes it down.

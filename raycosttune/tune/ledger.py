@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from raycosttune.core.figure import counted
@@ -15,6 +16,7 @@ from raycosttune.results.header import header_row
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.known import known_row
 from raycosttune.results.replay import (
+    is_starting,
     merge_rows,
     read_names,
     read_requested,
@@ -132,7 +134,12 @@ class Ledger:
         self._write(session, over_row(why))
 
     def tell(self, session: Session, trial_id: str, observation: Observation) -> bool:
-        """Tells the session, and writes what is new to it."""
+        """Tells the session, and writes what is new to it.
+
+        An end is told with whether the workers were still starting.
+        """
+        if isinstance(observation, Ended) and is_starting(self._newest_rows(trial_id)):
+            observation = replace(observation, is_starting=True)
         is_new = session.tell(trial_id, observation)
         if is_new:
             self._write(session, observation_row(trial_id, observation.cleaned()))
@@ -173,12 +180,15 @@ class Ledger:
 
     def request_age(self, trial_id: str) -> float | None:
         """Returns the seconds since a run last asked for its workers, None if it isn't known."""
-        at = read_requested(self._run_rows(self._newest.get(trial_id, trial_id)))
+        at = read_requested(self._newest_rows(trial_id))
         return None if at is None else time.time() - at
 
     def _write(self, session: Session, *rows: Row) -> None:
         elapsed = round(session.elapsed_seconds, 3)
         self._journal.append(*({**row, ELAPSED: elapsed} for row in rows))
+
+    def _newest_rows(self, record_id: str) -> list[Row]:
+        return self._run_rows(self._newest.get(record_id, record_id))
 
     def _run_rows(self, trial_id: str) -> list[Row]:
         if self.experiment is None:

@@ -38,7 +38,7 @@ def told(known: Knowledge) -> dict[str, object]:
     found: dict[str, object] = {
         name: getattr(tally, name)
         for name in (
-            *("misses", "failures", "ends", "own_ends", "last_own_end", "given_up"),
+            *("misses", "failures", "late_starts", "ends", "own_ends", "last_own_end", "given_up"),
             *("period", "is_delivered", "has_values", "live"),
         )
     }

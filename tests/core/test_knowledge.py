@@ -1,4 +1,6 @@
 import math
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from raycosttune.core.digest import seconds_to_target, summed_up
 from raycosttune.core.goal import Goal
 from raycosttune.core.incumbent import bounded_cost
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.node_type import NodeType
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.timed import timed
@@ -117,6 +120,37 @@ def test_a_cell_that_passes_the_deadline_twice_before_a_report_is_dropped(
     assert (space.cells[0] in know(records, space, limits).cells) is is_left
     assert space.cells[0] in know(records, space).cells
     assert space.cells[1] in know(records, space, limits).cells
+
+
+LATE = Ended(EndCause.STOPPED, "", 41.0, is_starting=True)
+STARTED = [Report(1.0, 0.5, 30.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("batches", "end", "reports", "limit", "left"),
+    [
+        ((64,), LATE, [], 41.0, {1: 3, 2: 3}),
+        ((64, 64), LATE, [], 41.0, {1: 3}),
+        ((64, 128), LATE, [], 41.0, {1: 3}),
+        ((64, 128), LATE, [], 42.0, {1: 3, 2: 3}),
+        ((64, 128), LATE, STARTED, 41.0, {1: 3, 2: 3}),
+        ((64, 128), replace(LATE, is_starting=False), [], 41.0, {1: 3, 2: 3}),
+    ],
+)
+def test_workers_that_twice_have_not_begun_by_the_deadline_and_never_did_are_tried_at_no_batch(
+    batches: tuple[int, ...], end: Ended, reports: list[Report], limit: float, left: dict[int, int]
+) -> None:
+    space = Space((1, 2), (64, 128, 256))
+    cells = {batch: Allocation(2, batch) for batch in space.batches}
+    records = [TrialRecord("t", cells[batch], {}, 0, [], end) for batch in batches]
+    records += [TrialRecord("r", cells[256], {}, 0, reports)] if reports else []
+    known = know(records, space, goal(deadline_seconds=limit))
+    assert Counter(cell.workers for cell in known.cells) == left
+    other = replace(space, node_types=(NodeType("a"), NodeType("b")))
+    typed = [replace(r, allocation=replace(r.allocation, node_type="a")) for r in records]
+    known = know(typed, other, goal(deadline_seconds=limit))
+    assert Counter(cell.workers for cell in known.cells if cell.node_type == "a") == left
+    assert Counter(cell.workers for cell in known.cells if cell.node_type == "b") == {1: 3, 2: 3}
 
 
 def test_a_failure_after_a_report_does_not_drop_a_cell() -> None:

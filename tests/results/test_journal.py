@@ -41,7 +41,13 @@ reports = st.builds(
     attempt=st.integers(1, 9),
     checkpoint=st.none() | st.text(),
 )
-ends = st.builds(Ended, cause=st.sampled_from(EndCause), reason=st.text(), seconds=seconds)
+ends = st.builds(
+    Ended,
+    cause=st.sampled_from(EndCause),
+    reason=st.text(),
+    seconds=seconds,
+    is_starting=st.booleans(),
+)
 ROW = {"row": "asked", "trial_id": "a"}
 
 

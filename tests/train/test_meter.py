@@ -107,7 +107,7 @@ def test_each_report_is_in_the_run_s_own_journal(tmp_path: Path) -> None:
     start(meter, clock, 1.0)
     clock.now += 2.0
     meter.report({"accuracy": 0.25, "epoch": 1}, "/checkpoint/1")
-    header, _, row = read_journal(path)
+    header, _, _, row = read_journal(path)
     assert header == {"row": "header", "version": 1, "trial_id": "a"}
     report = read_run_report(row, "accuracy")
     assert (report.epoch, report.value, report.seconds) == (1.0, 0.25, 3.0)
@@ -150,7 +150,7 @@ def test_a_journal_that_cannot_be_read_does_no_harm_to_the_run(
     assert "can't be read" in caplog.text
     if is_movable:
         assert (tmp_path / "a.jsonl.kept-1").exists()
-        assert [*map(kind, read_journal(path))] == ["header", "requested", "report"]
+        assert [*map(kind, read_journal(path))] == ["header", "requested", "begun", "report"]
 
 
 def test_a_start_that_nobody_saw_begin_has_no_start_up(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause
 from raycosttune.core.session import Session
 from raycosttune.results.journal import Journal
-from raycosttune.results.rows import requested_row, run_header_row
+from raycosttune.results.rows import Row, begun_row, requested_row, run_header_row
 from raycosttune.train import keys
 from raycosttune.tune.move import can_move
 from raycosttune.tune.resources import WorkerResources
@@ -179,9 +179,25 @@ def test_a_trial_that_hangs_is_ended_at_a_limit_with_its_results_kept(
     assert "the best was 0.1" in str(session_of(ray_tune).plan())
 
 
-def ask_workers(folder: Path, trial_id: str, at: float) -> None:
+def ask_workers(folder: Path, trial_id: str, at: float) -> Journal:
     own = Journal(folder / "raycosttune" / "trials" / f"{trial_id}.jsonl")
     own.append(run_header_row(trial_id), requested_row(trial_id, at))
+    return own
+
+
+@pytest.mark.parametrize("more", [[], [begun_row("t1")], [requested_row("t1", 0.0)]])
+def test_an_end_says_whether_its_first_workers_were_still_starting(
+    tmp_path: Path, clock: Clock, more: list[Row]
+) -> None:
+    goal = Goal(metric="accuracy", mode="max", target=0.9, deadline_seconds=100.0)
+    ray_tune = begin(tmp_path, goal, resize=False)
+    (trial,) = ray_tune.trials
+    ask_workers(tmp_path, trial.trial_id, clock.now).append(*more)
+    clock.now += 101.0
+    ray_tune.start()
+    record = session_of(ray_tune).records[trial.trial_id]
+    assert record.ended.is_starting is (more == [])
+    assert journal(tmp_path)[-1]["is_starting"] is record.ended.is_starting
 
 
 def test_a_deadline_counts_from_the_request_for_workers_before_a_report_as_after_it(
