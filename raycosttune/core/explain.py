@@ -31,6 +31,8 @@ def explain(
     plan: Plan | NoPlan,
     prior: Prior | None = None,
     surface: MetricSurface | None = None,
+    *,
+    early: str = "",
 ) -> str:
     """Says what each trial showed and why it ran, what comes next, the plan and its limits.
 
@@ -41,6 +43,7 @@ def explain(
         plan: The plan, or why there is none.
         prior: What an earlier sweep showed, if anything.
         surface: What is likely of the metric, None where nothing tells.
+        early: What has ended a search that would go on, empty for nothing.
 
     Returns:
         What an earlier sweep brought, one line a profile and a trial, then the next step, the
@@ -59,6 +62,7 @@ def explain(
     lines += limits(known, plan, among, surface)
     lines += against(known)
     lines += _frontier(known, among)
+    lines += [f"ended early: {early}"] if early else []
     return "\n".join(lines)
 
 

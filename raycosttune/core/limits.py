@@ -1,7 +1,7 @@
 """The limits of a whole sweep: its deadline, its budget, and trials that lead nowhere."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from raycosttune.core.decision import Stop, StopCause
 from raycosttune.core.experiment import Experiment
@@ -9,6 +9,7 @@ from raycosttune.core.figure import whole
 from raycosttune.core.held import paid
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, TrialRecord
+from raycosttune.core.profile import ProfileRecord
 
 FAILURES_AT_START = 3
 
@@ -45,6 +46,23 @@ def hopeless(known: Knowledge) -> str:
             late = " before they ended by themselves"
         return f"{len(records)} trials did not reach the target{late}"
     return ""
+
+
+def used_up(known: Knowledge, num_samples: float, ahead: Callable[[], object]) -> str:
+    """Says that no further trial may begin in a sweep whose search would go on, or nothing.
+
+    Args:
+        known: What the records say.
+        num_samples: Most trials and profiles that may begin.
+        ahead: Returns what comes next, a text where nothing does.
+    """
+    begun: list[TrialRecord | ProfileRecord] = [*known.records, *known.profiles]
+    is_open = len(begun) < num_samples or any(record.is_live for record in begun)
+    if is_open or isinstance(ahead(), str):
+        return ""
+    return (
+        f"num_samples={num_samples:g} allowed no further trial; with -1 the search ends by itself"
+    )
 
 
 def last_end(records: Sequence[TrialRecord]) -> str:

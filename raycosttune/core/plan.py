@@ -1,7 +1,7 @@
 """What a sweep recommends."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from raycosttune.core.certificate import Certificate, certify
 from raycosttune.core.digest import seconds_to_target
@@ -104,6 +104,13 @@ class NoPlan:
         spent = "" if math.isnan(self.spent) else f" The search spent {self.spent:.3g} {self.unit}."
         saved = "" if self.checkpoint is None else f" The best model lies in {self.checkpoint}."
         return f"no plan: {self.reason}.{spent}{saved}"
+
+
+def cut_short(plan: Plan | NoPlan, early: str) -> Plan | NoPlan:
+    """Returns a plan, or why there is none, with what else has ended its sweep, if anything."""
+    if isinstance(plan, Plan):
+        return replace(plan, limit=plan.limit or early)
+    return replace(plan, reason=f"{plan.reason}; ended early: {early}") if early else plan
 
 
 def make_plan(

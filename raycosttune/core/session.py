@@ -24,12 +24,12 @@ from raycosttune.core.experiment import Experiment
 from raycosttune.core.explain import explain
 from raycosttune.core.goal import Goal, check_named
 from raycosttune.core.learning_rate import LearningRate
-from raycosttune.core.limits import affordable, overdue, reached_limit
+from raycosttune.core.limits import affordable, overdue, reached_limit, used_up
 from raycosttune.core.moment import Moment, Moments
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
-from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.plan import NoPlan, Plan, cut_short, make_plan
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
@@ -59,6 +59,9 @@ class Session(Book):
         prior: What an earlier sweep showed, if anything.
         clock: Returns seconds that never fall.
 
+    Attributes:
+        num_samples: Most trials and profiles that its driver begins, infinite for any number.
+
     Raises:
         InvalidGoalError: If the goal has no metric or mode.
         InvalidCostError: If the cost metric breaks a law of costs.
@@ -83,7 +86,7 @@ class Session(Book):
         for each in (metric, *(budget.cost for budget in goal.budgets)):
             check_cost_metric(each, space.cells)
         super().__init__(space, goal, metric, clock, prior)
-        self.max_concurrent = max_concurrent
+        self.max_concurrent, self.num_samples = max_concurrent, math.inf
         self._proposer = proposer if proposer is not None else NoHyperparameters()
         self.learning_rate = learning_rate
         self._abilities, self._wishes, self._write = abilities or Abilities(), wishes, Writer()
@@ -174,9 +177,17 @@ class Session(Book):
     def plan(self) -> Plan | NoPlan:
         """Returns the best configuration so far."""
         try:
-            return make_plan(self.known, self.learning_rate, self.spent, self.moment.likely)
+            return cut_short(self._plan, self._early)
         except InvalidCostError as error:
             return NoPlan(f"nothing can be compared: {error}", math.nan, self.cost.unit)
+
+    @property
+    def _plan(self) -> Plan | NoPlan:
+        return make_plan(self.known, self.learning_rate, self.spent, self.moment.likely)
+
+    @property
+    def _early(self) -> str:
+        return used_up(self.known, self.num_samples, lambda: self.ahead)
 
     def estimate(self) -> Estimate:
         """Returns what the sweep has cost, and what is likely and at most still to come.
@@ -198,6 +209,7 @@ class Session(Book):
             {"cost": cost, "proposer": self._proposer, "clock": self._age.clock}
         )
         other.prior, other.learning_rate, other._age = self.prior, self.learning_rate, self._age
+        other.num_samples = self.num_samples
         other.records, other.profiles, other._why = self.records, self.profiles, self._why
         other._archive = self._archive.priced(cost, self.records)
         return other
@@ -226,11 +238,10 @@ class Session(Book):
 
     def explain(self) -> str:
         """Says what was tried and why, what comes next, and the plan."""
-        plan = self.plan()
-        if math.isnan(plan.spent):  # the cost metric fails
+        if math.isnan((plan := self.plan()).spent):  # the cost metric fails
             return str(plan)
-        told = self.ahead, plan, self.prior, self.moment.surface
-        return explain(self.known, self._why, *told)
+        told = self.ahead, self._plan, self.prior, self.moment.surface
+        return explain(self.known, self._why, *told, early=self._early)
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric; raises as `estimate`."""

@@ -87,6 +87,7 @@ def read_run(
         learning_rate=past.learning_rate,
         prior=past.earlier,
     )
+    session.num_samples = past.num_samples
     for profile in session.live_profiles:
         row = read_run_profile(run_rows(folder, profile.trial_id))
         if row is not None:

@@ -1,6 +1,7 @@
 """The row that opens a journal: the goal, the space and the rate of its sweep."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
@@ -9,8 +10,11 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.node_type import NodeType
 from raycosttune.core.space import Space
+from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.rows import VERSION, Row
+
+SAMPLES = "num_samples"
 
 
 def header_row(
@@ -72,6 +76,13 @@ def read_header_space(row: Mapping[str, Any]) -> Space | None:
 def _type(data: Mapping[str, Any]) -> NodeType:
     known = {item.name: data[item.name] for item in fields(NodeType) if item.name in data}
     return NodeType(**{**known, "excluded": tuple(map(tuple, known.get("excluded", ())))})
+
+
+def read_samples(rows: Iterable[Row]) -> float:
+    """Returns Tune's `num_samples` as the last header has it, infinite where none was given."""
+    headers = [row for row in rows if row["row"] == "header"]
+    most = read_count(headers[-1].get(SAMPLES)) if headers else None
+    return math.inf if most is None else float(most)
 
 
 def read_header_rate(row: Mapping[str, Any]) -> LearningRate | None:

@@ -1,5 +1,6 @@
 """An earlier sweep, read from its journal: asked again under another cost, or used for another."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -9,7 +10,7 @@ from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import space_of
-from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
+from raycosttune.core.observation import EndCause, Ended, TrialRecord
 from raycosttune.core.pareto import Tradeoff
 from raycosttune.core.plan import NoPlan
 from raycosttune.core.prior import Prior
@@ -23,12 +24,17 @@ from raycosttune.errors import (
     InvalidStateError,
     InvalidWorkloadError,
 )
-from raycosttune.results.header import read_header, read_header_rate, read_header_space
+from raycosttune.results.header import (
+    read_header,
+    read_header_rate,
+    read_header_space,
+    read_samples,
+)
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.keys import SearchKeys, read_keys
 from raycosttune.results.known import read_known
 from raycosttune.results.past_plan import PastPlan
-from raycosttune.results.replay import merge_rows, read_run_reports
+from raycosttune.results.replay import merge_rows, own_reports
 from raycosttune.results.rows import Row
 
 ANY = Space((1,), (1,))
@@ -50,6 +56,7 @@ class PastSweep:
         records: Its trials.
         profiles: Its profiles.
         earlier: What it began with, None where that was nothing.
+        num_samples: Most trials and profiles that Tune would begin, infinite for any number.
         keys: Where its search space has workers, batch and the rest, None for older journals.
     """
 
@@ -64,6 +71,7 @@ class PastSweep:
     profiles: tuple[ProfileRecord, ...] = field(default=(), repr=False)
     earlier: Prior | None = field(default=None, repr=False)
     keys: SearchKeys | None = field(default=None, repr=False)
+    num_samples: float = math.inf
 
     def session(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Session:
         """Returns a session that knows what the sweep measured.
@@ -95,6 +103,7 @@ class PastSweep:
             prior=self.earlier,
             clock=lambda: 0.0,
         )
+        session.num_samples = self.num_samples
         for record in self.records:
             session.adopt(replace(record, reports=list(record.reports)))
         session.profiles.update({record.trial_id: replace(record) for record in self.profiles})
@@ -257,7 +266,7 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
         raise InvalidStateError(msg) from error
     merge_rows(told, rows)
     for trial_id in told.records:
-        for report in _own_reports(journal, trial_id, goal):
+        for report in own_reports(journal, trial_id, goal):
             told.tell(trial_id, report)
     records, profiles = tuple(told.records.values()), tuple(told.profiles.values())
     space = _tried(records, profiles, journal) if space is None else space
@@ -271,16 +280,8 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
         profiles=profiles,
         earlier=earlier,
         keys=keys,
+        num_samples=read_samples(rows),
     )
-
-
-def _own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
-    """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
-    own = journal.parent / "trials" / f"{trial_id}.jsonl"
-    try:
-        return read_run_reports(read_journal(own), goal.metric or "", goal)
-    except (InvalidStateError, OSError):
-        return []
 
 
 def _tried(

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from raycosttune.core.decision import Run
@@ -9,6 +10,8 @@ from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
 from raycosttune.core.value import checked, clean_amount, read_number, read_text
+from raycosttune.errors import InvalidStateError
+from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import (
     ELAPSED,
     Row,
@@ -85,6 +88,15 @@ def read_run_reports(rows: Iterable[Row], metric: str, goal: Goal | None = None)
     """Returns the reports of a run's own journal; what can't be read is left out."""
     reader = {"report": lambda row: read_run_report(row, metric, goal)}
     return [told for _, told in _read(rows, reader)]
+
+
+def own_reports(journal: Path, trial_id: str, goal: Goal) -> list[Report]:
+    """Reads the reports that a run wrote itself and Tune may have lost, none where it can't."""
+    own = journal.parent / "trials" / f"{trial_id}.jsonl"
+    try:
+        return read_run_reports(read_journal(own), goal.metric or "", goal)
+    except (InvalidStateError, OSError):
+        return []
 
 
 def read_requested(rows: Iterable[Row]) -> float | None:

@@ -4,7 +4,7 @@ Every row has a `row` key that names its kind:
 
 | row | keys |
 |---|---|
-| header | version, unit, goal, [space, cells, learning_rate] |
+| header | version, unit, goal, [space, cells, learning_rate, num_samples] |
 | renamed | trial_id, record |
 | asked | trial_id, workers, batch_size, nodes, [node_type], recipe, proposal, [started, why] |
 | report | trial_id, epoch, value, seconds, startup_seconds, attempt, checkpoint, [more] |
@@ -22,6 +22,7 @@ its last start before. Older journals have none.
 
 [space] is the search space as Tune has it, [cells] the rules for workers and batches, and
 [learning_rate] how the rate follows the batch, null for none; older journals lack them.
+[num_samples] is there where Tune was given one; a later header says that it has changed.
 
 [more] of a report are `workers`, `noise_scale` and `others`, which older journals lack, as they
 do [started, why]; of a profile `started`, and `recipe`: the hyperparameters that it times steps

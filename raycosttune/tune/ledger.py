@@ -1,6 +1,7 @@
 """What a sweep keeps on disk: its journal, and the journals that runs keep themselves."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from raycosttune.core.observation import EndCause, Ended, Observation, Report, T
 from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.session import Session
 from raycosttune.errors import InvalidStateError
-from raycosttune.results.header import header_row
+from raycosttune.results.header import SAMPLES, header_row, read_samples
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.known import known_row
 from raycosttune.results.replay import (
@@ -104,6 +105,8 @@ class Ledger:
         if rows:
             merge_rows(session, rows, is_ours)
             self._journal.append(*waiting)
+            if read_samples(rows) != session.num_samples:
+                self._write(session, _header(session, self._about))
         else:
             self._write(session, *_everything(session, self._about))
         for known in list(session.records):
@@ -228,9 +231,14 @@ def _other_metric(rows: Sequence[Row], goal: Goal) -> str:
     return "" if metric in (None, goal.metric) else str(metric)
 
 
+def _header(session: Session, about: Row) -> Row:
+    told = session.goal, session.cost.unit, session.space, session.learning_rate
+    most = session.num_samples
+    return {**header_row(*told), **({} if math.isinf(most) else {SAMPLES: int(most)}), **about}
+
+
 def _everything(session: Session, about: Row) -> Iterator[Row]:
-    header = header_row(session.goal, session.cost.unit, session.space, session.learning_rate)
-    yield {**header, **about}
+    yield _header(session, about)
     if session.prior is not None:
         yield known_row(session.prior)
     for profile in session.profiles.values():

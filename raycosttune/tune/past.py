@@ -8,7 +8,7 @@ from typing import Any
 
 from raycosttune.core.goal import Goal
 from raycosttune.errors import InvalidStateError, RayCostTuneError
-from raycosttune.results.header import read_header
+from raycosttune.results.header import read_header, read_samples
 from raycosttune.results.journal import read_journal
 from raycosttune.results.replay import merge_rows, read_names
 from raycosttune.results.rows import Row, read_profiled
@@ -60,6 +60,7 @@ class Past:
         sweep = Sweep(setup.session(goal, params), replace(params, constants=constants))
         if saved is not None:
             _load(saved, sweep)
+        sweep.session.num_samples = read_samples(rows)
         merge_rows(sweep.session, rows, lambda record: holds(params, record))
         ledger = Ledger()
         ledger.experiment = self.folder

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +67,6 @@ class CostAwareScheduler(TrialScheduler):
                 says what the workers of a type of machine need.
         """
         search = _search(tune_controller)
-        search.samples = getattr(tune_controller.search_alg, "total_samples", math.inf)
         search.adopt_space(self._metric, self._mode, _config(tune_controller, trial))
         factory: Any = trial.placement_group_factory
         if PROFILE in trial.config and not isinstance(factory, DriverResources):
@@ -76,6 +76,7 @@ class CostAwareScheduler(TrialScheduler):
         else:
             search.check_placement()
         sweep, experiment = search.sweep, local_folder(trial.storage)
+        sweep.session.num_samples = _samples(tune_controller)
         sweep.add(trial.trial_id, trial.config, experiment)
         if sweep.is_restored and sweep.known(trial.trial_id) is None:
             rebuild(sweep, trial, experiment)
@@ -162,6 +163,12 @@ class CostAwareScheduler(TrialScheduler):
     def debug_string(self) -> str:
         """See ray.tune.schedulers.TrialScheduler.debug_string."""
         return "Using cost-aware stopping."
+
+
+def _samples(tune_controller: Any) -> float:  # noqa: ANN401 - a proxy
+    """Returns Tune's `num_samples`, infinite where it is -1 or not told."""
+    told = getattr(tune_controller.search_alg, "total_samples", 0)
+    return math.inf if told in (0, sys.maxsize) else float(told)
 
 
 def _search(tune_controller: Any) -> CostAwareSearch:  # noqa: ANN401 - a proxy

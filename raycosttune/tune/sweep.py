@@ -202,11 +202,8 @@ class Sweep:
 
     def overdue(self) -> dict[str, Stop]:
         """Returns the running trials that have passed a limit without a report, and why."""
-        now = time.monotonic()
-        unheard = {
-            record.trial_id: self._reader.unpaid_seconds(record.trial_id, now)
-            for record in self.session.live
-        }
+        live, now = [record.trial_id for record in self.session.live], time.monotonic()
+        unheard = {name: self._reader.unpaid_seconds(name, now) for name in live}
         self._late |= self.session.overdue(unheard)
         return self._late
 
@@ -233,6 +230,7 @@ class Sweep:
     def move_to(self, session: Session) -> None:
         """Goes on in another session, over what the cluster really holds; see move.fit."""
         session.load_state(self.session.state())
+        session.num_samples = self.session.num_samples
         self.session = session
 
     def drop(self, trial_id: str, reason: str) -> None:

@@ -1,6 +1,5 @@
 """What a search tells its user: plan, estimate and explanation, before, during and after."""
 
-import math
 from typing import Self
 
 import ray.tune
@@ -15,7 +14,7 @@ from raycosttune.core.session import Session
 from raycosttune.tune.admission import Admission
 from raycosttune.tune.convert import ParamSpace, missing_space
 from raycosttune.tune.past import Past, not_begun, past_of
-from raycosttune.tune.plan import TunePlan, plan_of, used_up
+from raycosttune.tune.plan import TunePlan, plan_of
 from raycosttune.tune.saved import Saved
 from raycosttune.tune.setup import Setup, check_named
 from raycosttune.tune.sweep import Sweep
@@ -28,12 +27,10 @@ class Teller:
     Attributes:
         goal: Target and limits.
         past: The run that was broken off, None where there is none.
-        samples: Tune's `num_samples`, infinite while it isn't known.
     """
 
     goal: Goal
     past: Past | None
-    samples: float = math.inf
     _admission: Admission
     _setup: Setup
     _keys: tuple[str, str, str]
@@ -86,7 +83,7 @@ class Teller:
     def plan(self) -> TunePlan | NoPlan:
         """Returns the best configuration so far, ready to be run; see Session.plan."""
         sweep, has_constants = self._seen("plan"), self._owns_space
-        return plan_of(sweep, has_constants=has_constants, samples=self.samples)
+        return plan_of(sweep, has_constants=has_constants)
 
     def estimate(self) -> Estimate:
         """Returns what the sweep costs: spent, likely to come, and at most; see Estimate."""
@@ -94,9 +91,7 @@ class Teller:
 
     def explain(self) -> str:
         """Says what was tried and why the search goes on or ended."""
-        sweep = self._seen("explain")
-        told, early = sweep.session.explain(), used_up(sweep, self.samples)
-        return f"{told}\nended early: {early}" if early else told
+        return self._seen("explain").session.explain()
 
     def pareto(self) -> tuple[Tradeoff, ...]:
         """Returns what no other choice beats in cost, time and metric at once, fastest first."""

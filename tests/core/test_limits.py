@@ -18,6 +18,7 @@ from raycosttune.core.limits import (
     limit_met,
     overdue,
     reached_limit,
+    used_up,
 )
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.profile import Profile, ProfileRecord
@@ -228,3 +229,24 @@ def test_what_runs_is_taken_to_cost_as_much_as_what_shall_run_before_any_success
     known = know(live("a", 3600.0), goal=goal(sweep_budget=5.0))
     assert affordable(known, [run(2.0, 1.0)], spent=1.0, elapsed_seconds=0.0)
     assert not affordable(known, [run(2.6, 1.0)], spent=1.0, elapsed_seconds=0.0)
+
+
+@pytest.mark.parametrize(
+    ("begun", "most", "is_live", "ahead", "is_told"),
+    [
+        (2, 2.0, False, 7, True),
+        (3, 2.0, False, 7, True),
+        (1, 2.0, False, 7, False),
+        (2, math.inf, False, 7, False),
+        (2, 2.0, True, 7, False),
+        (2, 2.0, False, "no trial pays", False),
+    ],
+)
+def test_samples_end_a_search_that_would_go_on(
+    *, begun: int, most: float, is_live: bool, ahead: object, is_told: bool
+) -> None:
+    records = [FAILED] * (begun - is_live) + [replace(FAILED, ended=None)] * is_live
+    told = used_up(know(*records), most, lambda: ahead)
+    assert told == (
+        "num_samples=2 allowed no further trial; with -1 the search ends by itself" * is_told
+    )

@@ -7,7 +7,7 @@ from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
-from raycosttune.core.plan import NoPlan, Plan, make_plan
+from raycosttune.core.plan import NoPlan, Plan, cut_short, make_plan
 from raycosttune.core.space import Space
 from tests.core.drive import Job, Simulation, amdahl, goal
 
@@ -182,3 +182,13 @@ def test_without_a_plan_the_best_model_in_time_is_named() -> None:
     plan = make_plan(Knowledge([], SPACE, limits, WorkerHours()), None, 0.0)
     assert isinstance(plan, NoPlan)
     assert plan.checkpoint is None
+
+
+def test_what_cuts_a_sweep_short_is_told_with_its_plan_or_the_lack_of_one() -> None:
+    plan = plan_of(JOB.record(goal(), ONE, "t"))
+    assert cut_short(plan, "") == plan
+    assert cut_short(plan, "so few").limit == "so few"  # type: ignore[union-attr]
+    assert cut_short(replace(plan, limit="late"), "so few") == replace(plan, limit="late")
+    none = NoPlan("none reached it", 1.0, "hours")
+    assert cut_short(none, "") == none
+    assert cut_short(none, "so few") == replace(none, reason="none reached it; ended early: so few")

@@ -2,12 +2,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from ray.tune.experiment import Trial
 
-from raycosttune import CostMetric
+from raycosttune import CostMetric, WorkerHours, read_sweep
 from raycosttune.core.plan import NoPlan
+from raycosttune.report.run import read_run
 from raycosttune.tune.plan import TunePlan
 from raycosttune.tune.search import CostAwareSearch
-from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune
+from tests.tune.fakes import GOAL, SPACE, FakeTrial, FakeTune, journal
 from tests.tune.test_failing_cost import Fickle
 
 SAID = "num_samples=1 allowed no further trial; with -1 the search ends by itself"
@@ -40,6 +42,42 @@ def test_a_sweep_without_a_plan_says_that_its_samples_were_used_up(tmp_path: Pat
     assert isinstance(plan, NoPlan)
     assert plan.reason.endswith(f"; ended early: {SAID}")
     assert search.explain().endswith(f"\nended early: {SAID}")
+
+
+def test_its_journal_says_so_too(tmp_path: Path) -> None:
+    ray_tune, trial = begin(tmp_path, 1)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.finish(trial)
+    told = search_of(ray_tune).explain().splitlines()[-1]
+    assert journal(tmp_path)[0]["num_samples"] == 1
+    past = read_sweep(tmp_path)
+    assert past.explain().splitlines()[-1] == told == f"ended early: {SAID}"
+    plans = past.plan(), past.plan(cost=WorkerHours()), read_run(tmp_path).session.plan()
+    assert all(told in str(plan) for plan in plans)
+
+
+@pytest.mark.parametrize("samples", [3, sys.maxsize])
+def test_a_sweep_that_goes_on_with_other_samples_says_no_more_of_the_first_ones(
+    tmp_path: Path, samples: int
+) -> None:
+    ray_tune, trial = begin(tmp_path, 1)
+    ray_tune.report(trial, accuracy=0.5, epoch=1)
+    ray_tune.finish(trial)
+    ray_tune.searcher.save(str(tmp_path / "state.json"))
+    search = CostAwareSearch(GOAL)
+    search.restore(str(tmp_path / "state.json"))
+    again = FakeTune(search, tmp_path)
+    again.search_alg.total_samples = samples
+    trial.status = Trial.TERMINATED
+    again.add(trial)
+    assert "ended early" not in f"{search.plan()} {read_sweep(tmp_path).plan()}"
+    headers = [row for row in journal(tmp_path) if row["row"] == "header"]
+    assert [header.get("num_samples") for header in headers] == [1, None if samples > 3 else 3]
+    assert [header["goal"] for header in headers] == [headers[0]["goal"]] * 2
+    once = FakeTune(search, tmp_path)
+    once.search_alg.total_samples = samples
+    once.add(trial)
+    assert len([row for row in journal(tmp_path) if row["row"] == "header"]) == 2
 
 
 def test_a_plan_says_so_too(tmp_path: Path) -> None:
