@@ -35,6 +35,7 @@ class Notices:
         """Has warned of nothing yet."""
         self._once = Once(logger)
         self._epochs: dict[str, tuple[int, float]] = {}
+        self._told: dict[str, tuple[str, str]] = {}
 
     def no_scheduler(self) -> None:
         """Warns that nothing stops the trials."""
@@ -93,6 +94,14 @@ class Notices:
                 ", ".join(reported_names(result)) or "nothing",
                 perhaps(meant(result, metric)),
             )
+
+    def names(self, record_id: str, result: Result, metric: str) -> None:
+        """Keeps what a trial reports in place of the metric, and what of it is likely meant."""
+        self._told[record_id] = told_instead(result, metric), meant(result, metric)
+
+    def told(self, record_id: str) -> tuple[str, str]:
+        """Returns what `names` has kept of a trial, empty texts where that is nothing."""
+        return self._told.get(record_id, ("", ""))
 
     def bounded(self, trial_id: str, report: Report, goal: Goal) -> None:
         """Warns of a bounded metric that is missing: the run is never at the target."""

@@ -80,6 +80,8 @@ class CostAwareScheduler(TrialScheduler):
         sweep.add(trial.trial_id, trial.config, experiment)
         if sweep.is_restored and sweep.known(trial.trial_id) is None:
             rebuild(sweep, trial, experiment)
+        if sweep.is_restored:
+            sweep.note_names(trial.trial_id, flatten_dict(trial.last_result))
         if trial.status in (Trial.TERMINATED, Trial.ERROR):
             last = flatten_dict(trial.last_result)
             sweep.settle(trial.trial_id, last, is_error=trial.status == Trial.ERROR)

@@ -17,11 +17,10 @@ from raycosttune.tune.convert import Config, ParamSpace, merged
 from raycosttune.tune.domain import space_state
 from raycosttune.tune.ending import CUT, HALTED, UNRUN, ending, failure, returned, without_metric
 from raycosttune.tune.ledger import Ledger
-from raycosttune.tune.meant import meant
-from raycosttune.tune.notice import Notices, told_instead
+from raycosttune.tune.notice import Notices
 from raycosttune.tune.profile import holds
 from raycosttune.tune.profile_run import read_result, without_profile
-from raycosttune.tune.result import TRAINING_ITERATION, ResultReader
+from raycosttune.tune.result import TRAINING_ITERATION, ResultReader, reported_names
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +51,6 @@ class Sweep:
         self._ledger = Ledger({"space": space_state(params)})
         self._reader = ResultReader(self._ledger.request_age)
         self._errors: dict[str, str] = {}
-        self._told: dict[str, tuple[str, str]] = {}
         self._is_cut: dict[str, bool] = {}
         self._late: dict[str, Stop] = {}
         self._notices = Notices(logger)
@@ -163,8 +161,7 @@ class Sweep:
             own = own if has_run else (HALTED if reports else UNRUN)
             cause, reason = ending(self._last_word(record.trial_id), own)
         if reports and all(report.value is None for report in reports):
-            told = self._told.get(record.trial_id, ("", ""))
-            cause, reason = without_metric((cause, reason), *told)
+            cause, reason = without_metric((cause, reason), *self._notices.told(record.trial_id))
         self._ledger.tell(self.session, record.trial_id, Ended(cause, reason, seconds))
 
     def decide(
@@ -203,9 +200,14 @@ class Sweep:
     def overdue(self) -> dict[str, Stop]:
         """Returns the running trials that have passed a limit without a report, and why."""
         live, now = [record.trial_id for record in self.session.live], time.monotonic()
-        unheard = {name: self._reader.unpaid_seconds(name, now) for name in live}
-        self._late |= self.session.overdue(unheard)
+        self._late |= self.session.overdue({k: self._reader.unpaid_seconds(k, now) for k in live})
         return self._late
+
+    def note_names(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """Notes what a restored trial reported last: no journal has the names."""
+        record = self.record(trial_id)
+        if record is not None and reported_names(result):
+            self._notices.names(record.trial_id, result, self.session.goal.metric or "")
 
     def note_error(self, trial_id: str, text: str) -> None:
         """Remembers why an attempt of a trial failed, and stops its clock."""
@@ -261,7 +263,7 @@ class Sweep:
             self._notices.at_once(trial_id, record.reports, self.session.goal)
         self._notices.read(trial_id, result, report, metric)
         self._notices.bounded(trial_id, report, self.session.goal)
-        self._told[known] = told_instead(result, metric), meant(result, metric)
+        self._notices.names(known, result, metric)
         # A returned function's last result comes again; a new one that is the last is Tune's doing.
         self._is_cut[known] = bool(result.get("done"))
 
