@@ -7,11 +7,13 @@ import pytest
 from raycosttune.core.constraint import RunBudget
 from raycosttune.core.cost import WorkerHours
 from raycosttune.core.decision import Continue, Decision, Stop, StopCause
+from raycosttune.core.figure import whole
 from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, Report, TrialRecord
 from raycosttune.core.plan import Plan, make_plan
+from raycosttune.core.planner import Planner
 from raycosttune.core.space import Space
 from raycosttune.core.stopping import decide
 from tests.core.drive import goal
@@ -64,3 +66,31 @@ def test_a_first_epoch_that_has_spent_what_a_run_may_cost_ends_it(
     known = Knowledge([record], SPACE, limits, WorkerHours())
     decision = decide(known, record, Going(1, can_resize=False))
     assert isinstance(decision, Stop) is is_over
+
+
+@pytest.mark.parametrize("seconds", [49.9, 50.0, 51.0, 5000.0])
+@pytest.mark.parametrize("can_resize", [False, True])
+@pytest.mark.parametrize("loading", [0.0, 45.0])
+def test_a_first_epoch_that_has_spent_the_time_of_a_run_ends_it_by_the_planner_too(
+    seconds: float, *, can_resize: bool, loading: float
+) -> None:
+    """By its own time, whatever of it was loading and whatever other workers may promise."""
+    first = Report(1.0, 0.0, seconds, min(loading, seconds))
+    record = live(replace(first, checkpoint="/c") if can_resize else first)
+    known = Knowledge([record], SPACE, goal(deadline_seconds=50.0), WorkerHours())
+    planner = Planner(known, recipes=False, can_resize=can_resize)
+    going = Going(1, can_resize=can_resize)
+    decision = decide(known, record, going, planner=planner, forecast=planner)
+    if seconds < 50:
+        assert decision == Continue()
+        return
+    assert decision == Stop(StopCause.DEADLINE, f"{whole(seconds)} s have passed")
+    assert planner.next_step(record, going) == decision
+
+
+def test_a_first_epoch_that_all_but_spends_the_time_of_a_run_has_no_chance_by_the_planner() -> None:
+    record = live(Report(1.0, 0.0, 49.9))
+    known = Knowledge([record], SPACE, goal(deadline_seconds=50.0), WorkerHours())
+    decision = Planner(known, recipes=False, can_resize=False).next_step(record, Going(1))
+    assert cause(decision) is StopCause.DEADLINE
+    assert "estimated chance of 0.0%" in str(decision)
