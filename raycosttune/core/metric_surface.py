@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,36 @@ from raycosttune.core.time_surrogate import Z90, TimeSurrogate
 CHANCES = (0.05, 0.5, 0.95)
 SEEN, AHEAD = 10, 5  # levels that runs came to, and levels from there to the target
 BARELY, STOOD = 0.01, 1.2  # so little of the gap closed in so many times the epochs: flat
+LUCKY = 2.0  # deviations by which the best of many evaluations is off its curve
+MOST_LOG = 50.0  # log epochs beyond all that anybody makes
 MOST = 30  # trials that it rests on: each level reads them anew
 FREE = 1.5  # numbers that a level of an isotonic fit is worth
+
+
+class Stand(NamedTuple):
+    """Is a run that stands still.
+
+    Attributes:
+        near: Epochs after which it was about as near to the target as it came.
+        until: Epochs that it has made since its start.
+        pace: Log epochs in which it came nearer by 1 until it stood.
+    """
+
+    near: float
+    until: float
+    pace: float
+
+    def epochs(self, nearer: float) -> float:
+        """Returns the epochs after which it is typically nearer by so much.
+
+        In the log of the epochs it stands as long again as it has stood, then comes nearer as
+        fast as before.
+
+        References:
+            Gott 1993 (of what has lasted so long, half lasts as long again).
+        """
+        logs = 2 * math.log(self.until) - math.log(self.near) + self.pace * nearer
+        return math.exp(min(logs, MOST_LOG))
 
 
 class MetricSurface:
@@ -33,7 +62,7 @@ class MetricSurface:
     target: from when runs first came to it, or did not. Read the other way round, the quantiles
     of the epochs at a batch are those of A(b, e). They rise with the epochs and fall with the
     batch; where the beliefs contradict that they are projected onto it. What evaluations are off
-    by is added.
+    by is added. The levels beyond where the nearest run stands still take long; see `Stand`.
 
     Where a run is under way at a batch, or was given up, it is that one, going on. A run ends at
     its target: the interval is open where it may be there, and below the worst level seen.
@@ -94,7 +123,7 @@ class MetricSurface:
         """
         seen = np.quantile(self._seen, np.linspace(1, 0, SEEN))
         ahead = np.linspace(self.nearest, 0.0, AHEAD + 1)
-        beyond = [(1 - BARELY) * self.nearest] if self._is_flat else []
+        beyond = [(1 - BARELY) * self.nearest] if self._stand is not None else []
         return np.unique(np.concatenate([seen, beyond, ahead]))[::-1]
 
     @property
@@ -129,17 +158,21 @@ class MetricSurface:
         """Gaps of these evaluations."""
         return np.array([gap for _, found in self._nearer for _, gap in found] or [0.0])
 
-    @property
-    def _is_flat(self) -> bool:
-        """Whether the run that came nearest has made many epochs without coming any nearer."""
+    @cached_property
+    def _stand(self) -> Stand | None:
+        """Where the run that came nearest stands, None where it goes on coming nearer."""
         if not self._nearer:
-            return False
+            return None
         trial, found = min(self._nearer, key=lambda pair: pair[1][-1][1])
-        best = found[-1][1]
+        begun, best = found[0], found[-1][1]
         if min(gap for _, gap in trial.gaps) < best:
-            return False  # it went on to the target, or past a bound on another metric
-        near = next(epoch for epoch, gap in found if gap <= (1 + BARELY) * best)
-        return max(epoch for epoch, _ in trial.gaps) >= STOOD * near
+            return None  # it went on to the target, or past a bound on another metric
+        # The best of many evaluations is a lucky one.
+        close = (1 + BARELY) * best + LUCKY * self.noise
+        near = next(epoch for epoch, gap in found if gap <= close)
+        until = max(epoch for epoch, _ in trial.gaps)
+        pace = math.log(near / begun[0]) / (begun[1] - best) if near > begun[0] else 0.0
+        return Stand(near, until, pace) if until >= STOOD * near else None
 
     @cached_property
     def log_epochs(self) -> Floats:
@@ -166,13 +199,19 @@ class MetricSurface:
         tally = Tally(known.space, goal)
         for turn, digest in enumerate(self._trials):
             tally.add(summed_up(digest.record, goal), turn)
-        belief = outlook.belief
+        clues, stand, recipes = outlook.clues, self._stand, known.tally.recipes
         if gap > 0:
             # As a curve is read: the gap shrinks with the log of the epochs, from the first one.
             left = gap / self.gaps[0]
             typical = first**left * max(TYPICAL_EPOCHS, first) ** (1 - left)
-            clues = replace(outlook.clues, deadline_seconds=None, typical_epochs=typical)
-            runs = {key: history.runs for key, history in tally.recipes.items()}
+            clues = replace(clues, deadline_seconds=None, typical_epochs=typical)
+            recipes = tally.recipes
+        if stand is not None and gap < self.nearest:
+            typical = max(clues.typical_epochs, stand.epochs(self.nearest - gap))
+            clues = replace(clues, typical_epochs=typical)
+        belief = outlook.belief
+        if clues is not outlook.clues:
+            runs = {key: history.runs for key, history in recipes.items()}
             belief = Belief(belief.law, outlook.recipe, runs, clues)
         columns = []
         for batch in self.batches:
