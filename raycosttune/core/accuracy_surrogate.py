@@ -138,12 +138,12 @@ class AccuracySurrogate:
         for recipe, runs in self._runs.items():
             if recipe not in among:
                 continue
-            seen = next(iter(runs.seen.values()))
-            is_plain = seen.low > 0 and math.log(seen.low) == seen.log_low <= seen.log_high
-            if len(runs.seen) > 1 or not is_plain:
+            if runs.lone is None:
                 settling.append(recipe)
-            elif seen.batch_size not in fewest or seen.low < fewest[seen.batch_size][0]:
-                fewest[seen.batch_size] = seen.low, recipe
+                continue
+            batch, low = runs.lone
+            if batch not in fewest or low < fewest[batch][0]:
+                fewest[batch] = low, recipe
         return settling + [recipe for _, recipe in fewest.values()]
 
     def _ratio(self, recipe: str, reference: str) -> float:
@@ -203,9 +203,8 @@ class AccuracySurrogate:
     @cached_property
     def _posterior(self) -> Floats:
         """Weights of the noise scales, shape (noise scales,)."""
-        log_weight = np.zeros(len(self._noise_scales))
-        for runs in self._reached:
-            log_weight += runs.support
+        supports = [runs.support for runs in self._reached]
+        log_weight = np.sum(supports, axis=0) if supports else np.zeros(len(self._noise_scales))
         return np.asarray(softmax(log_weight), dtype=np.float64)
 
     def _offset(self, recipe: str | None) -> tuple[Floats, Floats | float]:
@@ -249,9 +248,9 @@ class AccuracySurrogate:
     @cached_property
     def _in_vain(self) -> list[tuple[RecipeEpochs, int]]:
         """Recipes that reached the target nowhere, and how many ended as each of them did."""
-        vain = {runs.longest: runs for runs in self._runs.values() if not runs.has_reached}
-        counts = Counter(runs.longest for runs in self._runs.values() if not runs.has_reached)
-        return [(runs, counts[longest]) for longest, runs in vain.items()]
+        vain = [runs for runs in self._runs.values() if not runs.has_reached]
+        counts = Counter(runs.longest for runs in vain)
+        return [(runs, counts[longest]) for longest, runs in {r.longest: r for r in vain}.items()]
 
     @cached_property
     def lasting(self) -> float:

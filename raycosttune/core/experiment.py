@@ -13,7 +13,7 @@ from raycosttune.core.held import present
 from raycosttune.core.incumbent import Incumbent
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import Recipe
-from raycosttune.core.outcome import POINTS, outcomes
+from raycosttune.core.outcome import POINTS, earliest, outcomes
 from raycosttune.core.space import Allocation
 from raycosttune.core.under_way import under_way
 
@@ -212,8 +212,10 @@ def _paying(
         places: Places of the cells in the space, shape (k,).
         recipe: Key of the recipe, None for one not tried.
     """
-    seconds, costs = outcomes(known, places, recipe)
     best, beside = beat
+    least = known.least_costs_of(places, earliest(known, places, recipe))
+    places = places[least < np.max(beside)]  # no other can save anything
+    seconds, costs = outcomes(known, places, recipe)
     beaten = np.maximum(beside - costs, 0)
     saved = np.where(known.keeps(places, seconds), beaten, 0)
     savings = known.remaining_runs * saved.mean(axis=1)

@@ -46,6 +46,19 @@ def outcomes(known: Knowledge, places: Ints, recipe: str | None) -> tuple[Floats
     return seconds, known.costs_of(places, seconds)
 
 
+def earliest(known: Knowledge, places: Ints, recipe: str | None) -> Floats:
+    """Bounds the seconds that `outcomes` samples from below, shape (k,); see there."""
+    time = known.time_of(recipe)
+    batches, is_known = known.grid.batches[places], time.is_known[places]
+    seconds = np.empty(len(places))
+    for is_timed in (False, True):
+        rows = is_known == is_timed
+        seconds[rows] = _times(known, time, places[rows], is_timed=is_timed).min(axis=1)
+    for batch in dict.fromkeys(batches.tolist()):
+        seconds[batches == batch] *= known.accuracy.samples(recipe, batch).epochs.min()
+    return np.asarray(seconds + known.starts[1][places], dtype=np.float64)
+
+
 def _times(known: Knowledge, time: TimeSurrogate, places: Ints, *, is_timed: bool) -> Floats:
     """Samples the epoch times of cells, all timed or none, shape (cells, samples)."""
     mean, sd = time.log_mean[places], time.log_sd[places]

@@ -48,7 +48,7 @@ class RecipeEpochs:
         """Batch and epochs of the runs in vain; equal ones once."""
         return [(batch, low) for batch, some in self.seen.items() for low in some.vain]
 
-    @property
+    @cached_property
     def has_reached(self) -> bool:
         """Whether a run reached the target."""
         return bool(self._reached)
@@ -86,6 +86,18 @@ class RecipeEpochs:
             low = max(low, mine.low / theirs.high)
             high = min(high, mine.high / max(theirs.low, EARLIEST))
         return low, high
+
+    @cached_property
+    def lone(self) -> tuple[int, float] | None:
+        """The one batch at which it ran and the epochs in vain there.
+
+        None where it ran at several, or where its runs contradict each other.
+        """
+        if len(self.seen) > 1:
+            return None
+        (seen,) = self.seen.values()
+        is_plain = seen.low > 0 and math.log(seen.low) == seen.log_low <= seen.log_high
+        return (seen.batch_size, seen.low) if is_plain else None
 
     def _shape(self, batches: Iterable[int]) -> Floats:
         return shape(np.array(list(batches), dtype=np.float64), self._noise_scales)

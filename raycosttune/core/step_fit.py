@@ -67,14 +67,14 @@ class Grid:
         near: How much of a misfit two cells share, shape (cells, cells).
         near_workers: The same of their worker counts alone.
         types: Places of the cells' types of machine, shape (cells,).
-        alike: 1 for two cells of one type, else 0, shape (cells, cells).
+        alike: 1 for two cells of one type, else 0, shape (cells, cells); None for one type.
     """
 
     model: StepModel
     near: Floats
     near_workers: Floats
     types: Ints
-    alike: Floats
+    alike: Floats | None
 
     @classmethod
     def of(cls, cells: Sequence[Allocation], types: Ints | None = None) -> "Grid":
@@ -83,15 +83,18 @@ class Grid:
         workers = np.log([cell.workers for cell in cells])
         batches = np.log([cell.batch_size for cell in cells])
         near_workers = np.exp(-np.abs(workers[:, None] - workers) / REACH)
-        alike = np.where(types[:, None] == types, 1.0, 0.0)
-        near_workers *= np.where(alike > 0, 1.0, SHARED_MISFIT)
+        alike = None
+        if len(np.unique(types)) > 1:
+            alike = np.where(types[:, None] == types, 1.0, 0.0)
+            near_workers *= np.where(alike > 0, 1.0, SHARED_MISFIT)
         near = near_workers * np.exp(-np.abs(batches[:, None] - batches) / REACH)
         return cls(StepModel.of(cells), near, near_workers, types, alike)
 
     def at(self, places: Ints) -> "Grid":
         """Returns what some of the cells say."""
         among = np.ix_(places, places)
-        near, alike = (self.near[among], self.near_workers[among]), self.alike[among]
+        alike = None if self.alike is None else self.alike[among]
+        near = self.near[among], self.near_workers[among]
         return Grid(self.model.at(places), *near, self.types[places], alike)
 
     def prior(self) -> tuple[Floats, Floats]:
@@ -156,7 +159,8 @@ def fit(grid: Grid, measured: Measured, paces: Floats = ONE_TYPE) -> Fitted:
         least = 1 / measured.counts[of]
         doubts[of] = np.maximum(doubt * np.maximum(off / OUTLYING, 0.5) ** 2, least)
     whole = law_of(grid.model, grid.types, at)
-    cross = _law_covariance(whole, law, grid.near_workers[:, places], grid.alike[:, places])
+    alike = None if grid.alike is None else grid.alike[:, places]
+    cross = _law_covariance(whole, law, grid.near_workers[:, places], alike)
     cross += misfit * grid.near[:, places]
     mean = whole.values + along(whole, grid.types, start - at) + cross @ pull
     own = ((whole.slopes * PRIOR_SD) ** 2).sum(axis=1) + (SYNC_SD * whole.sync) ** 2 + misfit
@@ -164,7 +168,7 @@ def fit(grid: Grid, measured: Measured, paces: Floats = ONE_TYPE) -> Fitted:
     return Fitted(mean, np.sqrt(np.maximum(own - told, RUN_SD**2)), float(np.sqrt(noise)))
 
 
-def _law_covariance(one: Law, other: Law, near_workers: Floats, alike: Floats) -> Floats:
+def _law_covariance(one: Law, other: Law, near_workers: Floats, alike: Floats | None) -> Floats:
     """Returns the covariance of two sets of cells by the law, its exchange off by workers."""
     exchange = (SYNC_SD**2 * one.sync)[:, None] * other.sync
     exchange *= near_workers
@@ -221,9 +225,9 @@ def _evidence(covariances: Floats, residual: Floats) -> Floats:
         _, diagonal, off, _, _ = dsytrd(bordered, lower=True)
         main.append(diagonal[1:])
         beside.append(off[1:])
-    variances = np.stack(main)[:, :, None] + NOISES**2
-    squares = np.stack(beside)[:, :, None] ** 2
+    variances = np.stack(main, axis=1)[:, :, None] + NOISES**2
+    squares = np.stack(beside, axis=1)[:, :, None] ** 2
     for k in range(len(residual) - 2, -1, -1):
-        variances[:, k] -= squares[:, k] / variances[:, k + 1]
-    log_likelihood = -0.5 * (residual @ residual / variances[:, 0] + np.log(variances).sum(axis=1))
+        variances[k] -= squares[k] / variances[k + 1]
+    log_likelihood = -0.5 * (residual @ residual / variances[0] + np.log(variances).sum(axis=0))
     return np.asarray(log_likelihood, dtype=np.float64)

@@ -48,16 +48,16 @@ def along(law: Law, types: Ints, change: Floats) -> Floats:
     return np.asarray((law.slopes * change[types]).sum(axis=1), dtype=np.float64)
 
 
-def tied_covariance(one: Law, other: Law, alike: Floats) -> Floats:
+def tied_covariance(one: Law, other: Law, alike: Floats | None) -> Floats:
     """Returns the covariance of two sets of cells by the numbers of the law.
 
     Args:
         one: The law over some cells.
         other: The law over some others.
-        alike: 1 for two cells of one type, else 0, shape (cells, others).
+        alike: 1 for two cells of one type, else 0, shape (cells, others); None where all are.
     """
     own = (one.slopes * PRIOR_SD**2) @ other.slopes.T
-    if alike.all():
+    if alike is None:
         return np.asarray(own, dtype=np.float64)
     shared = (one.slopes * (SHARED * PRIOR_SD**2)) @ other.slopes.T
     return np.asarray(np.where(alike > 0, own, shared), dtype=np.float64)

@@ -9,7 +9,7 @@ from raycosttune.core.array import Floats
 from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
-from raycosttune.core.outcome import POINTS, TIME_QUANTILES, TIME_SD, outcomes
+from raycosttune.core.outcome import POINTS, TIME_QUANTILES, TIME_SD, earliest, outcomes
 from tests.core.drive import goal
 from tests.core.growing import SPACE, STEPS, StartedHours, Step
 
@@ -56,3 +56,4 @@ def test_many_cells_at_once_are_each_by_itself(
         assert (np.diff(row) >= 0).all()
         cell = SPACE.cells[place]
         assert paid.tolist() == pytest.approx([known.cost_of(cell, float(s)) for s in row])
+    assert (earliest(known, places.astype(np.int64), recipe)[:, None] <= seconds).all()

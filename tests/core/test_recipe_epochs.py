@@ -36,6 +36,13 @@ def test_what_a_recipe_needs_at_least_is_the_most_that_it_ran_in_vain() -> None:
     assert [runs.has_reached for runs in (vain, of((64, 9, 10)))] == [False, True]
 
 
+def test_a_recipe_at_one_batch_is_told_by_the_most_that_it_ran_in_vain_there() -> None:
+    assert of((64, 4, math.inf), (64, 9, 10)).lone == (64, 9)
+    assert of((64, 0, 10)).lone is None  # nothing was in vain
+    assert of((64, 4, math.inf), (64, 1, 2)).lone is None  # its runs contradict each other
+    assert of((64, 4, math.inf), (256, 5, math.inf)).lone is None
+
+
 def test_residuals_are_level_beyond_the_batches_that_reached_it() -> None:
     runs = of((64, 9, 10), (256, 19, 20))
     batches = np.array([32.0, 64.0, 128.0, 256.0, 1024.0])

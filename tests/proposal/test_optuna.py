@@ -12,11 +12,18 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.samplers import BaseSampler, PartialFixedSampler, RandomSampler
+from optuna.samplers import (
+    BaseSampler,
+    NSGAIISampler,
+    PartialFixedSampler,
+    RandomSampler,
+    TPESampler,
+)
+from optuna.trial import create_trial
 
 from raycosttune.core.proposer import Scored
 from raycosttune.errors import InvalidSpaceError, RayCostTuneError
-from raycosttune.proposal.optuna import OptunaProposer, SamplerError, Stepped
+from raycosttune.proposal.optuna import OptunaProposer, SamplerError, SamplerFactory, Stepped
 
 DOMAINS: dict[str, BaseDistribution | Stepped] = {
     "lr": FloatDistribution(1e-4, 1.0, log=True),
@@ -115,6 +122,44 @@ def test_another_proposal_before_changes_nothing(index: int, known: list[Scored]
     rescored = [Scored(record.recipe, 1 / record.score) for record in reversed(known)]
     proposer.propose(index, rescored)
     assert proposer.propose(index, known) == OptunaProposer(DOMAINS).propose(index, known)
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        None,
+        lambda seed: TPESampler(seed=seed, n_startup_trials=3, multivariate=False),
+        lambda seed: TPESampler(seed=seed, multivariate=True, group=True),
+        lambda seed: PartialFixedSampler({"lr": 0.1}, TPESampler(seed=seed)),
+        lambda seed: NSGAIISampler(seed=seed, population_size=4),
+        random,
+    ],
+)
+@pytest.mark.parametrize("count", [0, 1, 9, 30])
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_a_recipe_is_the_one_that_a_study_of_optunas_own_asks_for(
+    sampler: SamplerFactory | None, count: int
+) -> None:
+    spaces: dict[str, BaseDistribution] = {
+        "lr": FloatDistribution(1e-4, 1.0, log=True),
+        "momentum": FloatDistribution(0.9, 0.9),
+        "width": IntDistribution(8, 64),
+    }
+    seeds: list[int] = []
+
+    def noted(seed: int) -> BaseSampler:
+        seeds.append(seed)
+        return sampler(seed) if sampler else TPESampler(seed=seed)
+
+    study, proposer, known = optuna.create_study(), OptunaProposer(spaces, sampler), list[Scored]()
+    for index in range(count):
+        recipe = proposer.propose(index, known)
+        known.append(Scored(recipe, 1.0 + index % 7))
+        value = math.log(known[-1].score)
+        study.add_trial(create_trial(params=dict(recipe), distributions=spaces, value=value))
+    OptunaProposer(spaces, noted).propose(count, [])
+    study.sampler = noted(seeds[0])
+    assert proposer.propose(count, known) == study.ask(spaces).params
 
 
 class Meddling(RandomSampler):
