@@ -1,7 +1,7 @@
 """What runs say of each law of the epochs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -9,6 +9,7 @@ from scipy.special import log_ndtr
 
 from raycosttune.core.array import Floats
 from raycosttune.core.epochs import EARLIEST, span
+from raycosttune.core.lag import lag_evidence
 from raycosttune.core.law import Law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
 from raycosttune.core.runs import Runs
@@ -27,10 +28,23 @@ def evidence(grid: Law, runs: Iterable[Runs]) -> Floats:
     Returns:
         Shape (s, o).
     """
-    total = np.zeros((len(grid.log_scale), len(grid.offsets)))
+    runs, total = list(runs), np.zeros((len(grid.log_scale), len(grid.offsets)))
     for some in runs:
         total += _of_batch(grid, some)
+        if some.longest is not None:
+            total += _of_curve(grid, some, _leader(some, runs))
     return total
+
+
+def _leader(some: Runs, runs: Sequence[Runs]) -> Runs | None:
+    """Returns the batch nearest to one that came nearer to the target, best one at the target."""
+    ahead = [other for other in runs if other is not some and other.progress < some.progress]
+    doublings = math.log2(some.seen.batch_size)
+
+    def order(other: Runs) -> tuple[bool, float]:
+        return other.hits is None, abs(math.log2(other.seen.batch_size) - doublings)
+
+    return min(ahead, key=order, default=None)
 
 
 @lru_cache(maxsize=128)
@@ -44,9 +58,26 @@ def _of_batch(grid: Law, runs: Runs) -> Floats:
         high = math.inf if run.epochs is None else run.epochs.high
         total += scale_evidence(run.scales, high, logs, grid.log_scale)
     if runs.longest is not None:
-        total += curve_evidence(runs.longest.gaps, logs)
         total += scale_evidence(runs.longest.scales, None, logs, grid.log_scale)
     return total
+
+
+@lru_cache(maxsize=128)
+def _of_curve(grid: Law, runs: Runs, leader: Runs | None) -> Floats:
+    """Log likelihood of the longest run in vain, beside that of a leader if there is one."""
+    gaps = () if runs.longest is None else runs.longest.gaps
+    logs = grid.log_epochs[:, :, grid.batches.index(runs.seen.batch_size)]
+    own = curve_evidence(gaps, logs)
+    if leader is None:
+        return own
+    ends = np.exp(grid.log_epochs[:, :, grid.batches.index(leader.seen.batch_size)])
+    if leader.hits is not None:
+        ends = np.array(leader.seen.high)
+    beside = lag_evidence(gaps, leader.curve, ends, logs)
+    if beside is None:
+        return own
+    # A curve to the target tells more of how curves go on than any law of them.
+    return beside if leader.hits is not None else own + beside
 
 
 @lru_cache(maxsize=512)

@@ -53,7 +53,7 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     if len(gaps) <= 1 or gaps[0][1] <= 0 or has_stepped(gaps):
         return np.zeros_like(log_epochs)
     places = _places(gaps)
-    noise = _noise(gaps) / gaps[0][1]
+    noise = evaluation_noise(gaps) / gaps[0][1]
     shares = np.array([_smoothed(gaps, place) for place in places]) / gaps[0][1]
     shares = np.clip(shares - noise, noise, LEAST_PROGRESS)
     if shares.min() <= 0:
@@ -66,6 +66,15 @@ def curve_evidence(gaps: Points, log_epochs: Floats) -> Floats:
     found = _likely(shares, noise, expected)
     ahead = np.maximum(log_epochs - least, AHEAD[0])
     return np.asarray(np.interp(np.log(ahead), np.log(AHEAD), found), dtype=np.float64)
+
+
+def evaluation_noise(gaps: Points) -> float:
+    """Returns the deviation of one evaluation: how far the latest lie off their neighbours."""
+    last = np.array([gap for _, gap in gaps[-LATEST:]])
+    if len(last) < SMOOTHED + 2:
+        return 0.0
+    beside = np.abs(last[1:-1] - (last[:-2] + last[2:]) / 2)
+    return float(np.median(beside)) * PER_MEDIAN
 
 
 def has_stepped(gaps: Points) -> bool:
@@ -135,15 +144,6 @@ def _smoothed(gaps: Points, place: int) -> float:
     """Returns the gap at a place, smoothed where there is something on both sides."""
     about = [gap for _, gap in gaps[max(place - 1, 0) : place + 2]]
     return sorted(about)[1] if len(about) == SMOOTHED else gaps[place][1]
-
-
-def _noise(gaps: Points) -> float:
-    """Deviation of one evaluation, from how the latest ones lie beside their neighbours."""
-    last = np.array([gap for _, gap in gaps[-LATEST:]])
-    if len(last) < SMOOTHED + 2:
-        return 0.0
-    beside = np.abs(last[1:-1] - (last[:-2] + last[2:]) / 2)
-    return float(np.median(beside)) * PER_MEDIAN
 
 
 def _expected(span: Floats, done: Floats) -> Floats:

@@ -1,8 +1,6 @@
 """What to do next for the smallest bill: profile, run, resize, stop, or end the sweep."""
 
 import math
-from bisect import bisect_left
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +12,7 @@ from raycosttune.core.digest import Digest
 from raycosttune.core.evidence import RUN_SD
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import whole
+from raycosttune.core.fresh import Fresh, valued
 from raycosttune.core.going import Going
 from raycosttune.core.guard import Chances, chances, guarded, hopeless
 from raycosttune.core.held import present
@@ -24,29 +23,11 @@ from raycosttune.core.outlook import Outlook
 from raycosttune.core.space import Allocation
 from raycosttune.core.under_way import under_way
 
-LOSS = 2.0  # a failure's least cost, in whole runs
-LOSSES = tuple(np.geomspace(LOSS, 16 * LOSS, 65).tolist())
-HOPEFUL = 0.95  # a fresh run that costs a larger part of a failure has little hope
 MOST_MISSES = 2  # runs of one cell in vain, where no other recipes can be tried, or that repeat
 OPTIMISM = 1.1  # what a fresh run is found dearer for each one given up, that at hand included
 LUCK = 1 - SHARED  # of what a run takes beyond what was expected, the part that no other one does
 NEAR = 1.03  # going on for so many times the least that any run may cost is as good as it
 SAVES = 0.97  # going on, or a fresh run, is the cheaper one where it costs less than this of both
-
-
-@dataclass(frozen=True)
-class Fresh:
-    """Is what starting each batch afresh would cost.
-
-    Attributes:
-        costs: Expected cost by batch, shape (b,).
-        places: Places of the cells to start in.
-        loss: What a failure was taken to cost at least, in whole runs.
-    """
-
-    costs: Floats
-    places: tuple[int, ...]
-    loss: float
 
 
 class Planner:
@@ -75,33 +56,10 @@ class Planner:
         return None if self._recipes else "{}"
 
     def fresh(self, recipe: str | None) -> Fresh:
-        """Values a fresh run at each batch; the worse the prospects, the dearer a failure.
-
-        A failure costs another fresh run: the least loss at which one costs less than it.
-        """
+        """Values a fresh run at each batch."""
         if recipe not in self._fresh:
-            found = self._valued(recipe, LOSS)
-            if not self._is_hopeful(recipe, found):
-
-                def has_hope(loss: float) -> int:
-                    return int(self._is_hopeful(recipe, self._valued(recipe, loss)))
-
-                # What a fresh run costs grows ever slower with the loss: hope once found stays.
-                place = bisect_left(LOSSES, 1, lo=1, hi=len(LOSSES) - 1, key=has_hope)
-                found = self._valued(recipe, LOSSES[place])
-            self._fresh[recipe] = found
+            self._fresh[recipe] = valued(self.outlook(recipe))
         return self._fresh[recipe]
-
-    def _is_hopeful(self, recipe: str | None, fresh: Fresh) -> bool:
-        return bool(fresh.costs.min() < HOPEFUL * fresh.loss * self.outlook(recipe).whole)
-
-    def _valued(self, recipe: str | None, loss: float) -> Fresh:
-        outlook = self.outlook(recipe)
-        steps = [
-            outlook.step(batch, penalty=loss * outlook.whole, seconds_left=outlook.limit)
-            for batch in outlook.batches
-        ]
-        return Fresh(np.array([cost for cost, _ in steps]), tuple(at for _, at in steps), loss)
 
     def first_runs(self) -> list[Experiment]:
         """Ranks the runs to make while nothing has reached the target, best first."""
@@ -111,7 +69,7 @@ class Planner:
         order = np.argsort(fresh.costs)
         places = [fresh.places[k] for k in order]
         why = [f"is expected to reach the target for {fresh.costs[k]:.3g} {unit}" for k in order]
-        if not self._is_hopeful(recipe, fresh):
+        if not fresh.has_hope:
             place, chance = outlook.likeliest_in_time()
             places.insert(0, place)
             why.insert(0, f"reaches the target in time with an estimated chance of {chance:.0%}")
@@ -167,9 +125,8 @@ class Planner:
 
     def _further(self, incumbent: Incumbent, batch_size: int, recipe: str | None) -> Experiment:
         known, outlook = self._known, self.outlook(recipe)
-        k = outlook.places(batch_size)
-        place = int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
         stages = outlook.belief.stages(batch_size, 0.0)
+        place = self._place(outlook, batch_size, stages)
         best = self._beside(known.cost_to_beat(incumbent))
         saving, price, seconds = self._worth(best, outlook, place, stages, 0.0)
         price += float(outlook.startups[place] * outlook.rates[place])
@@ -182,6 +139,15 @@ class Planner:
             f"{known.remaining_runs} runs for {price:.3g}"
         )
         return Experiment(outlook.cells[place], recipe, price, saving, seconds, why)
+
+    def _place(self, outlook: Outlook, batch_size: int, stages: Floats) -> int:
+        """Returns the cheapest cell; while no run was in time, of those that likely are."""
+        if not self._known.is_delivered:
+            cost, place = outlook.cheapest(batch_size, stages[len(stages) // 2], caution=0.5)
+            if math.isfinite(cost):
+                return int(place)
+        k = outlook.places(batch_size)
+        return int(k[np.argmin(np.exp(outlook.log_seconds[k]) * outlook.rates[k])])
 
     def _beside(self, best: float) -> Floats | float:
         """Returns what a further run must beat, stage by stage: what is to come, too."""
@@ -213,6 +179,10 @@ class Planner:
         lasting = _lasting(stages, outlook.belief.afresh(batch, epoch))
         costs, _ = outlook.cheapest(batch, lasting, caution=0.5)
         saved = self._known.remaining_runs * np.maximum(best - costs, 0.0)
+        if not self._known.is_delivered:
+            # In time it is one of the planned runs itself.
+            own = outlook.startups[place] + stages * math.exp(outlook.log_seconds[place])
+            saved = saved + np.where(own <= outlook.limit, np.minimum(best, costs), 0.0)
         steps = len(stages)
         alive = np.arange(steps, 0, -1) / steps
         seconds = np.cumsum(np.diff(np.concatenate([[epoch], stages])) * alive)
@@ -227,9 +197,18 @@ class Planner:
 
     def next_step(self, record: TrialRecord, going: Going) -> Decision:
         """Decides on a run that has not reached the target, and goes as `going` says."""
-        known, outlook = self._known, self.outlook(record.key)
-        if known.incumbent is not None and known.is_delivered:
-            return self._if_it_pays(known.incumbent, outlook, record)
+        outlook, incumbent = self.outlook(record.key), self._known.incumbent
+        if incumbent is not None and self._known.is_delivered:
+            return self._if_it_pays(incumbent, outlook, record)
+        decision = self._in_time(outlook, record, going)
+        if incumbent is None or not isinstance(decision, Stop):
+            return decision
+        # Some cell is known to be in time: what is learned here may be worth its price.
+        learning = self._if_it_pays(incumbent, outlook, record)
+        return learning if isinstance(learning, Continue) else decision
+
+    def _in_time(self, outlook: Outlook, record: TrialRecord, going: Going) -> Decision:
+        """Decides on a run that is to reach the target by its deadline."""
         left = outlook.limit - record.run_seconds
         if left <= 0:
             return Stop(StopCause.DEADLINE, f"{whole(record.run_seconds)} s have passed")
@@ -264,7 +243,7 @@ class Planner:
             going=going,
         )
         if on > NEAR * anew.least:
-            if not self._is_hopeful(self.new_recipe, fresh):
+            if not fresh.has_hope:
                 return guarded(seen, going) or Continue()
             if anew_cost < SAVES * on:
                 unit = known.cost.unit

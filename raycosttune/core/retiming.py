@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from raycosttune.core.array import Floats
+from raycosttune.core.fresh import LOSS
 from raycosttune.core.gaussian import below
 from raycosttune.core.incumbent import CAUTION, LEAST_CAUTION, Incumbent
 from raycosttune.core.outlook import Outlook
-from raycosttune.core.planner import LOSS
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from raycosttune.core.digest import Digest
+from raycosttune.core.digest import Digest, Points
 from raycosttune.core.epochs import Epochs, Seen
 from raycosttune.core.space import Allocation
 
@@ -102,6 +103,23 @@ class Runs:
     longest: Digest | None = None
     rank: tuple[float, int] = (-1.0, 0)
     scaled: tuple[Digest, ...] = ()
+
+    @cached_property
+    def curve(self) -> Points:
+        """Epoch and gap of the run that came nearest: the last one at the target, up to it."""
+        run = self.longest if self.hits is None else self.hits.latest
+        if run is None:
+            return ()
+        if run.reached is None:
+            return run.gaps
+        end = run.reached.epoch
+        return (*(point for point in run.gaps if point[0] < end), (end, 0.0))
+
+    @cached_property
+    def progress(self) -> tuple[float, int]:
+        """Ranks batches by how near to the target they came, the nearest lowest."""
+        least = 0.0 if self.hits else min((gap for _, gap in self.curve), default=math.inf)
+        return least, self.seen.batch_size
 
     def plus(self, run: Digest, epochs: Epochs, turn: int, limit: float) -> "Runs":
         """Returns these runs and one more.

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 
 from raycosttune.core.decision import Continue, Resize, Stop, StopCause
 from raycosttune.core.evidence import RUN_SD
+from raycosttune.core.fresh import HOPEFUL, LOSSES
 from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import EndCause, Ended, TrialRecord
-from raycosttune.core.planner import HOPEFUL, LOSSES, LUCK, MOST_MISSES, Planner, _lasting
+from raycosttune.core.planner import LUCK, MOST_MISSES, Planner, _lasting
 from raycosttune.core.space import Allocation, Space
 from tests.core.drive import Job, amdahl, goal, spaces_and_jobs
 from tests.core.told import begun, know, vain
@@ -266,10 +267,41 @@ def test_a_run_with_a_small_chance_goes_on_where_a_fresh_one_has_none() -> None:
     records = [vain(JOB, cell, 12, f"t{k}") for k, cell in enumerate(SPACE.cells[:4])]
     run, limits = begun(JOB, Allocation(4, 64), 1), goal(deadline_seconds=0.8 * FAST)
     made = planner(*records, run, limits=limits)
-    assert (
-        made.fresh("{}").costs.min() >= HOPEFUL * made.fresh("{}").loss * made.outlook("{}").whole
-    )
+    assert not made.fresh("{}").has_hope
     assert made.next_step(run, Going(4)) == Continue()
+
+
+@pytest.mark.parametrize(("planned", "goes_on"), [(1000, True), (1, False)])
+def test_a_run_past_its_deadline_goes_on_where_what_it_shows_pays(
+    planned: int, goes_on: bool
+) -> None:
+    """Some cell is known to be in time, by a run that was late itself."""
+    late, cell = reached(Allocation(1, 256)), Allocation(1, 128)
+    limits = goal(deadline_seconds=1.5 * FAST, planned_runs=planned)
+    run = begun(JOB, cell, 6)
+    assert run.run_seconds > 1.5 * FAST
+    known = know(SPACE, JOB, SPACE.cells, [late, run], limits=limits)
+    assert known.incumbent is not None
+    assert not known.is_delivered
+    made = Planner(known, recipes=False, can_resize=False)
+    decision = made.next_step(run, Going(1))
+    if goes_on:
+        assert decision == Continue()
+    else:
+        assert isinstance(decision, Stop)
+        assert decision.cause is StopCause.DEADLINE
+
+
+def test_while_no_run_was_in_time_further_ones_are_placed_to_be_it() -> None:
+    late = reached(Allocation(1, 256))
+    limits = goal(deadline_seconds=3.0 * FAST, planned_runs=1000)
+    known = know(SPACE, JOB, SPACE.cells, [late], limits=limits)
+    runs = further(Planner(known, recipes=False, can_resize=False), known)
+    assert runs
+    assert min(cell.workers for cell in runs) > 1
+    freely = know(SPACE, JOB, SPACE.cells, [late], limits=goal(planned_runs=1000))
+    runs = further(Planner(freely, recipes=False, can_resize=False), freely)
+    assert {cell.workers for cell in runs} == {1}
 
 
 def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:

@@ -46,3 +46,12 @@ def test_successes_are_averaged_and_the_first_and_last_are_told_by_their_turn(
     assert (hits.first, hits.last, hits.latest.record.trial_id) == (0, 2, "b")
     assert (hits.seconds, hits.own) == (20.0, {CELL: 20.0})
     assert hits.in_time[CELL][1].record.trial_id == "a"
+
+
+def test_the_curve_of_a_batch_is_that_of_the_run_that_came_nearest_and_ends_at_the_target() -> None:
+    vain = added(("short", 0, 2, 1.0, False), ("long", 1, 3, 1.0, False))
+    assert vain.curve == ((1.0, 1.0), (2.0, 1.0), (3.0, 1.0))
+    reached = added(("long", 0, 5, 1.0, False), ("hit", 1, 3, 1.0, True))
+    assert reached.curve == ((1.0, 1.0), (2.0, 1.0), (3.0, 0.0))
+    assert reached.progress < vain.progress
+    assert Runs(Seen(64)).curve == ()
