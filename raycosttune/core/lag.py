@@ -1,10 +1,14 @@
 """What the learning curve of one batch says of the epochs that another one needs."""
 
+import math
+
 import numpy as np
+from scipy.special import logsumexp
 
 from raycosttune.core.array import Floats
 from raycosttune.core.learning_curve import TAILS, Points, evaluation_noise
 
+GROWTHS = (0.5, 1.0)  # powers of the epochs with which a lag may grow
 LAG_SD = 0.2  # how far off a lag may be, in the log of the epochs that it tells
 
 
@@ -12,10 +16,10 @@ def lag_evidence(gaps: Points, other: Points, ends: Floats, log_epochs: Floats) 
     """Log likelihood of a learning curve beside one at another batch that came nearer.
 
     A larger batch comes to each level later. Were the gradient noise scale the same all along,
-    its lag would grow with the epochs; as it grows in training, most of the lag comes early, and
-    all of it at once where the noise scale grows as fast as the epochs. In between the lag grows
-    with their root: the lag at a level that both have seen tells the one at the target. Where
-    levels are as near to each other as evaluations are noisy, it is as uncertain as they are.
+    its lag would grow with the epochs; as it grows in training, more of the lag comes early, and
+    where it grows with the root of the epochs, so does the lag. By either law the lag at a level
+    that both have seen tells the one at the target. Where levels are as near to each other as
+    evaluations are noisy, it is as uncertain as they are.
 
     Args:
         gaps: Epoch and gap to the target of each evaluation.
@@ -39,13 +43,15 @@ def lag_evidence(gaps: Points, other: Points, ends: Floats, log_epochs: Floats) 
     noise = max(evaluation_noise(gaps), evaluation_noise(other))
     early, then, late = (_first(epochs, levels, nearest + k * noise) for k in (1, 0, -1))
     ends = np.maximum(ends, then)
-    grown = np.sqrt(then / ends)
-    whole = np.maximum(ends + (done - then) / grown, done)
-    sd = np.hypot(LAG_SD, (late - early) / 2 / grown / whole)
-    apart = (log_epochs - np.log(whole)) / sd
-    # Heavy tails: a learning rate that falls at set epochs moves levels at will.
-    found = -np.log(sd) - (TAILS + 1) / 2 * np.log1p(apart**2 / TAILS)
-    return np.asarray(found, dtype=np.float64)
+    found = []
+    for growth in GROWTHS:
+        grown = (then / ends) ** growth
+        whole = np.maximum(ends + (done - then) / grown, done)
+        sd = np.hypot(LAG_SD, (late - early) / 2 / grown / whole)
+        apart = (log_epochs - np.log(whole)) / sd
+        # Heavy tails: a learning rate that falls at set epochs moves levels at will.
+        found.append(-np.log(sd) - (TAILS + 1) / 2 * np.log1p(apart**2 / TAILS))
+    return np.asarray(logsumexp(found, axis=0) - math.log(len(GROWTHS)), dtype=np.float64)
 
 
 def _first(epochs: Floats, levels: Floats, level: float) -> float:

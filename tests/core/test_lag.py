@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.lag import LAG_SD, lag_evidence
+from raycosttune.core.lag import GROWTHS, LAG_SD, lag_evidence
 
 LOGS = np.linspace(math.log(2), math.log(2000), 800)
 Curve = list[tuple[float, float]]
 
 
-def curve(lag: float, *, end: float = 100.0, until: float = 1.0) -> Curve:
-    """Returns a curve that comes to each level so much later, in parts, as the root of `end`'s."""
+def curve(lag: float, growth: float = 0.5, *, end: float = 100.0, until: float = 1.0) -> Curve:
+    """Returns a curve that comes to each level later, at the target by a lag in parts of `end`."""
     shown = np.arange(1.0, until * end + 1)
     gaps = 1 - np.sqrt(shown / end)
-    later = shown + lag * end * np.sqrt(shown / end)
+    later = shown + lag * end * (shown / end) ** growth
     return list(zip(later.tolist(), gaps.tolist(), strict=True))
 
 
@@ -25,12 +25,23 @@ def told(gaps: Curve, other: Curve, end: float = 100.0) -> float:
     return float(np.exp(LOGS[int(found.argmax())]))
 
 
-@pytest.mark.parametrize("lag", [0.0, 0.3, 1.0, -0.2])
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("lag", [0.3, 1.0, -0.1])
 @pytest.mark.parametrize("until", [0.1, 0.5, 0.9])
-def test_a_lag_that_grows_with_the_root_of_the_epochs_tells_the_end(
-    lag: float, until: float
+def test_a_lag_that_grows_with_a_power_of_the_epochs_leaves_the_end_likely(
+    growth: float, lag: float, until: float
 ) -> None:
-    assert told(curve(lag, until=until), curve(0)) == pytest.approx(100 * (1 + lag), rel=0.03)
+    found = lag_evidence(curve(lag, growth, until=until), curve(0), np.array(100.0), LOGS)
+    assert found is not None
+    true = float(np.interp(math.log(100 * (1 + lag)), LOGS, found))
+    assert true > found.max() - math.log(4)
+
+
+@pytest.mark.parametrize("lag", [0.3, 1.0, -0.1])
+def test_the_later_the_level_the_nearer_is_the_end_to_what_is_told(lag: float) -> None:
+    off = [abs(math.log(told(curve(lag, until=u), curve(0)) / (1 + lag) / 100)) for u in (0.1, 0.9)]
+    assert off[1] <= off[0] + 0.01
+    assert off[1] < 0.03
 
 
 def test_where_both_are_at_a_level_at_once_both_are_taken_to_need_as_many_epochs() -> None:

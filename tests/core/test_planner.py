@@ -277,9 +277,9 @@ def test_a_run_past_its_deadline_goes_on_where_what_it_shows_pays(
 ) -> None:
     """Some cell is known to be in time, by a run that was late itself."""
     late, cell = reached(Allocation(1, 256)), Allocation(1, 128)
-    limits = goal(deadline_seconds=1.5 * FAST, planned_runs=planned)
-    run = begun(JOB, cell, 6)
-    assert run.run_seconds > 1.5 * FAST
+    limits = goal(deadline_seconds=2.0 * FAST, planned_runs=planned)
+    run = begun(JOB, cell, 8)
+    assert run.run_seconds > 2.0 * FAST
     known = know(SPACE, JOB, SPACE.cells, [late, run], limits=limits)
     assert known.incumbent is not None
     assert not known.is_delivered
