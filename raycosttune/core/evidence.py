@@ -37,12 +37,13 @@ def evidence(grid: Law, runs: Iterable[Runs]) -> Floats:
 
 
 def _leader(some: Runs, runs: Sequence[Runs]) -> Runs | None:
-    """Returns the batch nearest to one that came nearer to the target, best one at the target."""
+    """Returns the nearest batch that came nearer to the target; one that reached it goes first."""
     ahead = [other for other in runs if other is not some and other.progress < some.progress]
     doublings = math.log2(some.seen.batch_size)
 
-    def order(other: Runs) -> tuple[bool, float]:
-        return other.hits is None, abs(math.log2(other.seen.batch_size) - doublings)
+    def order(other: Runs) -> tuple[bool, float, int]:
+        batch = other.seen.batch_size
+        return other.hits is None, abs(math.log2(batch) - doublings), batch
 
     return min(ahead, key=order, default=None)
 
@@ -72,7 +73,7 @@ def _of_curve(grid: Law, runs: Runs, leader: Runs | None) -> Floats:
         return own
     ends = np.exp(grid.log_epochs[:, :, grid.batches.index(leader.seen.batch_size)])
     if leader.hits is not None:
-        ends = np.array(leader.seen.high)
+        ends = np.array(leader.curve[-1][0])
     beside = lag_evidence(gaps, leader.curve, ends, logs)
     if beside is None:
         return own

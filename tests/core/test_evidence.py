@@ -8,6 +8,7 @@ from scipy.special import log_ndtr
 from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.evidence import GRID_SD, RUN_SD, evidence
+from raycosttune.core.lag import lag_evidence
 from raycosttune.core.law import law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
 from raycosttune.core.observation import Report, TrialRecord
@@ -60,9 +61,33 @@ def plainly(runs: list[Digest]) -> Floats:
             total += scale_evidence(one.scales, high, logs, GRID.log_scale)
     for batch, one in longest.items():
         logs = GRID.log_epochs[:, :, BATCHES.index(batch)]
-        total += curve_evidence(one.gaps, logs)
+        total += beside(batch, one, longest, runs)
         total += scale_evidence(one.scales, None, logs, GRID.log_scale)
     return total
+
+
+def beside(batch: int, one: Digest, longest: dict[int, Digest], runs: list[Digest]) -> Floats:
+    """Reads a curve by itself, or beside the nearest one that came nearer to the target."""
+    logs = GRID.log_epochs[:, :, BATCHES.index(batch)]
+    own = curve_evidence(one.gaps, logs)
+    hits = {each.record.allocation.batch_size: each for each in runs if each.reached}
+
+    def progress(other: int) -> tuple[float, int]:
+        gaps = longest[other].gaps if other not in hits else [(0.0, 0.0)]
+        return min((gap for _, gap in gaps), default=math.inf), other
+
+    ahead = [b for b in {**longest, **hits} if b != batch and progress(b) < progress(batch)]
+    if not ahead:
+        return own
+    leader = min(ahead, key=lambda b: (b not in hits, abs(math.log2(b / batch)), b))
+    if leader in hits:
+        end = hits[leader].record.epoch
+        curve = (*hits[leader].gaps[:-1], (end, 0.0))
+        found = lag_evidence(one.gaps, curve, np.array(end), logs)
+        return own if found is None else found
+    ends = np.exp(GRID.log_epochs[:, :, BATCHES.index(leader)])
+    found = lag_evidence(one.gaps, longest[leader].gaps, ends, logs)
+    return own if found is None else own + found
 
 
 @SMALL
