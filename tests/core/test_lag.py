@@ -57,7 +57,7 @@ def test_each_hypothesis_of_where_the_other_ends_has_its_own() -> None:
 
 
 def test_the_noisier_the_evaluations_the_less_is_told() -> None:
-    rough = [(e, gap + 0.5 * (e % 2 == 0)) for e, gap in curve(0)]
+    rough = [(e, gap + 0.7 * (e % 2 == 0)) for e, gap in curve(0)]
     spread = []
     for other in (curve(0), rough):
         found = lag_evidence(curve(0, until=0.5), other, np.array(100.0), LOGS)
