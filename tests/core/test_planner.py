@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from raycosttune.core.decision import Continue, Resize, Stop, StopCause
 from raycosttune.core.evidence import RUN_SD
-from raycosttune.core.fresh import HOPEFUL, LOSSES
 from raycosttune.core.goal import Goal
 from raycosttune.core.going import Going
 from raycosttune.core.knowledge import Knowledge
@@ -79,25 +78,6 @@ def test_without_hope_the_run_that_most_likely_is_in_time_comes_first() -> None:
     first = made.first_runs()[0]
     assert first.why.startswith("reaches the target in time with an estimated chance")
     assert made.fresh("{}").loss > 2
-
-
-@pytest.mark.parametrize("share", [0.3, 0.8, 0.9, 1.0, 1.2])
-def test_a_failure_costs_the_least_that_a_fresh_run_then_costs_less_than(share: float) -> None:
-    records = [vain(JOB, cell, 12, f"t{k}") for k, cell in enumerate(SPACE.cells[:4])]
-    made = planner(*records, limits=goal(deadline_seconds=share * FAST))
-    fresh, outlook = made.fresh("{}"), made.outlook("{}")
-
-    def costs(loss: float) -> float:
-        return min(
-            outlook.step(batch, penalty=loss * outlook.whole, seconds_left=outlook.limit)[0]
-            for batch in outlook.batches
-        )
-
-    place = LOSSES.index(fresh.loss)
-    assert fresh.costs.min() == costs(fresh.loss)
-    has_hope = [costs(loss) < HOPEFUL * loss * outlook.whole for loss in LOSSES]
-    assert not any(has_hope[:place])
-    assert all(has_hope[place:]) or place == len(LOSSES) - 1
 
 
 @pytest.mark.parametrize("end", ["by itself", "late", "last epoch", "given up", "silent"])
@@ -269,39 +249,6 @@ def test_a_run_with_a_small_chance_goes_on_where_a_fresh_one_has_none() -> None:
     made = planner(*records, run, limits=limits)
     assert not made.fresh("{}").has_hope
     assert made.next_step(run, Going(4)) == Continue()
-
-
-@pytest.mark.parametrize(("planned", "goes_on"), [(1000, True), (1, False)])
-def test_a_run_past_its_deadline_goes_on_where_what_it_shows_pays(
-    planned: int, goes_on: bool
-) -> None:
-    """Some cell is known to be in time, by a run that was late itself."""
-    late, cell = reached(Allocation(1, 256)), Allocation(1, 128)
-    limits = goal(deadline_seconds=2.0 * FAST, planned_runs=planned)
-    run = begun(JOB, cell, 8)
-    assert run.run_seconds > 2.0 * FAST
-    known = know(SPACE, JOB, SPACE.cells, [late, run], limits=limits)
-    assert known.incumbent is not None
-    assert not known.is_delivered
-    made = Planner(known, recipes=False, can_resize=False)
-    decision = made.next_step(run, Going(1))
-    if goes_on:
-        assert decision == Continue()
-    else:
-        assert isinstance(decision, Stop)
-        assert decision.cause is StopCause.DEADLINE
-
-
-def test_while_no_run_was_in_time_further_ones_are_placed_to_be_it() -> None:
-    late = reached(Allocation(1, 256))
-    limits = goal(deadline_seconds=3.0 * FAST, planned_runs=1000)
-    known = know(SPACE, JOB, SPACE.cells, [late], limits=limits)
-    runs = further(Planner(known, recipes=False, can_resize=False), known)
-    assert runs
-    assert min(cell.workers for cell in runs) > 1
-    freely = know(SPACE, JOB, SPACE.cells, [late], limits=goal(planned_runs=1000))
-    runs = further(Planner(freely, recipes=False, can_resize=False), freely)
-    assert {cell.workers for cell in runs} == {1}
 
 
 def test_after_a_success_a_run_that_can_not_pay_is_stopped() -> None:
