@@ -100,8 +100,8 @@ def test_a_running_profile_that_tune_forgot_is_handed_out_again(tmp_path: Path) 
     ray_tune.finish(first)
     run = ray_tune.suggest()
     ray_tune.start()
-    for epoch in range(1, 21):
-        ray_tune.report(run, epoch=epoch, accuracy=0.04 * epoch + 0.1, time_this_iter_s=1.0)
+    for epoch in range(1, 9):
+        ray_tune.report(run, epoch=epoch, accuracy=0.91 - 0.8 * 0.5**epoch, time_this_iter_s=1.0)
     assert run.status == Trial.TERMINATED
     state = saved(ray_tune, tmp_path)
     second = ray_tune.suggest()
