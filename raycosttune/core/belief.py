@@ -3,14 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri, softmax
 
 from raycosttune.core.array import Floats
-from raycosttune.core.evidence import RUN_SD, evidence
+from raycosttune.core.evidence import RUN_SD, evidence, run_evidence
 from raycosttune.core.gaussian import below
 from raycosttune.core.law import TYPICAL_EPOCHS, UNKNOWN_SD, Law
 from raycosttune.core.runs import Runs
@@ -158,12 +158,21 @@ class Belief:
             # That the run went on is in the weights already; here the laws are cut off instead.
             alive = self.survival(batch_size, np.array([after])).ravel()
             weights = weights / np.maximum(alive, LEAST_ALIVE)
+        curve = None
+        if is_cut and own is not None and own.seen.low <= after and len(own.gaps) > 1:
+            # Of a run's own epochs its curve says more than of a law, which it is off somewhat.
+            curve = partial(run_evidence, own, self._own.values())
+            log_weights = np.log(np.maximum(weights, LEAST_CHANCE)) - curve(logs)
+            weights = np.exp(log_weights - log_weights.max())
         place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
         laws = np.asarray(np.bincount(place.astype(np.int64), weights, len(FINE)), np.float64)
         if after <= 0 and own is not None and own.seen.low > 0:
             density = _another(laws, own.seen.vain)
         else:
             density = np.convolve(laws, KERNEL, mode="same")
+        if curve is not None:
+            found = curve(FINE)
+            density *= np.exp(found - found.max())
         if is_cut and after > 0:
             density[math.log(after) >= FINE] = 0.0
         total = np.cumsum(density)

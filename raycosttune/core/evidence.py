@@ -1,7 +1,7 @@
 """What runs say of each law of the epochs."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -36,7 +36,21 @@ def evidence(grid: Law, runs: Iterable[Runs]) -> Floats:
     return total
 
 
-def _leader(some: Runs, runs: Sequence[Runs]) -> Runs | None:
+def run_evidence(some: Runs, runs: Iterable[Runs], log_epochs: Floats) -> Floats:
+    """Log likelihood of a curve under hypotheses of what its own run needs.
+
+    Args:
+        some: The runs at its batch; it is that of the longest one in vain.
+        runs: All of the recipe, which it is read beside.
+        log_epochs: Hypothetical log epochs to the target, any shape.
+
+    Returns:
+        Of the shape of `log_epochs`.
+    """
+    return _of_run(some, _leader(some, runs), log_epochs)
+
+
+def _leader(some: Runs, runs: Iterable[Runs]) -> Runs | None:
     """Returns the nearest batch that came nearer to the target; one that reached it goes first."""
     ahead = [other for other in runs if other is not some and other.progress < some.progress]
     doublings = math.log2(some.seen.batch_size)
@@ -66,19 +80,22 @@ def _of_batch(grid: Law, runs: Runs) -> Floats:
 @lru_cache(maxsize=128)
 def _of_curve(grid: Law, runs: Runs, leader: Runs | None) -> Floats:
     """Log likelihood of the longest run in vain, beside that of a leader if there is one."""
-    gaps = () if runs.longest is None else runs.longest.gaps
     logs = grid.log_epochs[:, :, grid.batches.index(runs.seen.batch_size)]
-    own = curve_evidence(gaps, logs)
-    if leader is None:
+    own = _of_run(runs, leader, logs)
+    if leader is None or leader.hits is not None:
         return own
     ends = np.exp(grid.log_epochs[:, :, grid.batches.index(leader.seen.batch_size)])
-    if leader.hits is not None:
-        ends = np.array(leader.curve[-1][0])
-    beside = lag_evidence(gaps, leader.curve, ends, logs)
-    if beside is None:
-        return own
-    # A curve to the target tells more of how curves go on than any law of them.
-    return beside if leader.hits is not None else own + beside
+    beside = lag_evidence(runs.gaps, leader.curve, ends, logs)
+    return own if beside is None else own + beside
+
+
+def _of_run(runs: Runs, leader: Runs | None, log_epochs: Floats) -> Floats:
+    if leader is not None and leader.hits is not None:
+        end = np.array(leader.curve[-1][0])
+        beside = lag_evidence(runs.gaps, leader.curve, end, log_epochs)
+        if beside is not None:
+            return beside  # a curve to the target tells more of how curves go on than any law
+    return curve_evidence(runs.gaps, log_epochs)
 
 
 @lru_cache(maxsize=512)

@@ -104,6 +104,11 @@ class Runs:
     rank: tuple[float, int] = (-1.0, 0)
     scaled: tuple[Digest, ...] = ()
 
+    @property
+    def gaps(self) -> Points:
+        """Epoch and gap of the longest run in vain."""
+        return () if self.longest is None else self.longest.gaps
+
     @cached_property
     def curve(self) -> Points:
         """Epoch and gap of the run that came nearest: the last one at the target, up to it."""
