@@ -115,6 +115,27 @@ def test_a_run_is_seen_afresh_without_the_epochs_that_it_made() -> None:
     assert (before.afresh(256, 0.0) == before.stages(256, 0.0)).all()
 
 
+def smooth(batch: int, end: int, until: int) -> Digest:
+    """Returns a run whose metric follows the root of its epochs, the target at `end`."""
+    shown = range(1, until + 1)
+    reports = [Report(float(k), math.sqrt(k / end), 1.0) for k in shown]
+    return summed_up(TrialRecord("t", Allocation(1, batch), {"name": "a"}, 0, reports), GOAL)
+
+
+def width(epochs: Sequence[float]) -> float:
+    low, high = np.quantile(np.log(epochs), (0.05, 0.95))
+    return float(high - low)
+
+
+@pytest.mark.parametrize("ahead", [[], [smooth(64, 80, 80)], [smooth(64, 80, 79)]])
+def test_a_curve_tells_more_of_its_own_run_than_of_another_one_at_its_batch(
+    ahead: list[Digest],
+) -> None:
+    found = belief([*ahead, smooth(256, 100, 80)])
+    assert found.needs(256, 80.0)[0] > 80
+    assert width(found.needs(256, 80.0)) < 0.85 * width(found.afresh(256, 80.0))
+
+
 def test_a_second_run_shares_half_of_what_held_the_first_one_up() -> None:
     """It is likelier late than one that nothing is known of, and may still be sooner."""
     known = [run(64, 30, reached=True), run(1024, 34, reached=True)]

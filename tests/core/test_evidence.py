@@ -7,7 +7,7 @@ from scipy.special import log_ndtr
 
 from raycosttune.core.array import Floats
 from raycosttune.core.digest import Digest, summed_up
-from raycosttune.core.evidence import GRID_SD, RUN_SD, evidence
+from raycosttune.core.evidence import GRID_SD, RUN_SD, evidence, run_evidence
 from raycosttune.core.lag import lag_evidence
 from raycosttune.core.law import law
 from raycosttune.core.learning_curve import curve_evidence, scale_evidence
@@ -99,3 +99,22 @@ def test_the_sum_over_batches_is_that_over_runs(runs: list[Digest]) -> None:
     found = [some for history in tally.recipes.values() for some in history.runs.values()]
     for _ in range(2):  # the second time some of it is remembered, and nothing has changed it
         np.testing.assert_allclose(evidence(GRID, found), plainly(runs), rtol=1e-9, atol=1e-9)
+
+
+def test_a_run_is_read_by_its_curve_and_beside_one_at_the_target() -> None:
+    some, logs = run(256, 30, None, reached=False, curve=True), np.linspace(3.0, 9.0, 50)
+    for other in (
+        run(64, 30, None, reached=True, curve=True),
+        run(64, 5, None, reached=False, curve=True),
+    ):
+        tally = Tally(Space((1,), BATCHES), goal())
+        for turn, one in enumerate((some, other)):
+            tally.add(one, turn)
+        (history,) = tally.recipes.values()
+        found = run_evidence(history.runs[256], history.runs.values(), logs)
+        if other.reached:
+            beside = lag_evidence(some.gaps, history.runs[64].curve, np.array(31.0), logs)
+            assert beside is not None
+            assert (found == beside).all()
+        else:
+            assert (found == curve_evidence(some.gaps, logs)).all()
