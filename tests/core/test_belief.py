@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raycosttune.core.array import Floats
 from raycosttune.core.belief import STAGES, Belief, ByBatch, Clues
 from raycosttune.core.digest import Digest, summed_up
 from raycosttune.core.goal import Goal
@@ -122,7 +123,7 @@ def smooth(batch: int, end: int, until: int) -> Digest:
     return summed_up(TrialRecord("t", Allocation(1, batch), {"name": "a"}, 0, reports), GOAL)
 
 
-def width(epochs: Sequence[float]) -> float:
+def width(epochs: Floats) -> float:
     low, high = np.quantile(np.log(epochs), (0.05, 0.95))
     return float(high - low)
 
