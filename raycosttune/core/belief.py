@@ -162,8 +162,8 @@ class Belief:
         if is_cut and own is not None and own.seen.low <= after and len(own.gaps) > 1:
             # Of a run's own epochs its curve says more than of a law, which it is off somewhat.
             curve = partial(run_evidence, own, self._own.values())
-            log_weights = np.log(np.maximum(weights, LEAST_CHANCE)) - curve(logs)
-            weights = np.exp(log_weights - log_weights.max())
+            told = curve(logs)
+            weights = weights / np.maximum(np.exp(told - told.max()), LEAST_CHANCE)
         place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
         laws = np.asarray(np.bincount(place.astype(np.int64), weights, len(FINE)), np.float64)
         if after <= 0 and own is not None and own.seen.low > 0:
