@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,7 @@ class Belief:
     ) -> None:
         self.law = grid
         self.period = clues.period
+        self._curves: dict[int, Floats] = {}
         of_law = {
             key: {batch: some for batch, some in by_batch.items() if batch in grid.batches}
             for key, by_batch in runs.items()
@@ -158,27 +159,33 @@ class Belief:
             # That the run went on is in the weights already; here the laws are cut off instead.
             alive = self.survival(batch_size, np.array([after])).ravel()
             weights = weights / np.maximum(alive, LEAST_ALIVE)
+        place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1).astype(np.int64)
         curve = None
         if is_cut and own is not None and own.seen.low <= after and len(own.gaps) > 1:
             # Of a run's own epochs its curve says more than of a law, which it is off somewhat.
-            curve = partial(run_evidence, own, self._own.values())
-            told = curve(logs)
-            weights = weights / np.maximum(np.exp(told - told.max()), LEAST_CHANCE)
-        place = np.clip(np.rint((logs - FINE[0]) / FINE_STEP), 0, len(FINE) - 1)
-        laws = np.asarray(np.bincount(place.astype(np.int64), weights, len(FINE)), np.float64)
+            curve = self._curve(own)
+            weights = weights / np.maximum(curve[place], LEAST_CHANCE)
+        laws = np.asarray(np.bincount(place, weights, len(FINE)), np.float64)
         if after <= 0 and own is not None and own.seen.low > 0:
             density = _another(laws, own.seen.vain)
         else:
             density = np.convolve(laws, KERNEL, mode="same")
         if curve is not None:
-            found = curve(FINE)
-            density *= np.exp(found - found.max())
+            density *= curve
         if is_cut and after > 0:
             density[math.log(after) >= FINE] = 0.0
         total = np.cumsum(density)
         if total[-1] < LEAST_CHANCE:  # no law explains so many epochs
             return np.full(STAGES, max(after, 0.0 if own is None else own.seen.low))
         return np.asarray(np.exp(np.interp(levels * total[-1], total, FINE)), dtype=np.float64)
+
+    def _curve(self, own: Runs) -> Floats:
+        """Relative likelihood, over `FINE`, of what the longest run in vain at a batch needs."""
+        batch = own.seen.batch_size
+        if batch not in self._curves:
+            told = run_evidence(own, self._own.values(), FINE)
+            self._curves[batch] = np.exp(told - told.max())
+        return self._curves[batch]
 
     def _prior(self, others: Sequence[ByBatch], typical_epochs: float) -> Floats:
         """Log weights of the offsets from what other recipes showed, shape (s, o)."""
