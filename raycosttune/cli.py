@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from raycosttune import Allocation, Goal, NodeHours, RayCostTuneError
+from raycosttune import Allocation, CostMetric, Goal, NodeHours, RayCostTuneError
 from raycosttune.commands.advise import advise_command
 from raycosttune.commands.explain import explain_command
 from raycosttune.commands.options import SWEEP_S_OWN, cost_of
@@ -18,6 +18,7 @@ from raycosttune.commands.watch import watch_command
 from raycosttune.core.figure import counted
 
 OF_TRACES = ("metric", "device", "workers_per_node", "startup")
+Recorded = tuple[Goal, str | None, CostMetric | None]  # the cost by its unit and itself
 # Those of raycosttune.simulate.policies, which takes seconds to import.
 POLICIES = """\b
 Policies: ours, ours-fixed, random, tpe, tpe-hyperband, tpe-constrained, gp-constrained,
@@ -54,7 +55,7 @@ for command in (advise_command, explain_command, plan_command, report_command, w
 @click.option(
     "--cost",
     default=None,
-    help="node-hours, worker-hours, or module:Name of your own metric. Left out, it is the "
+    help="node-hours, worker-hours, or module:Name, a metric or its class. Left out, it is the "
     "recorded sweep's, and node-hours for traces.",
 )
 @click.option("--workers-per-node", type=int, default=None, help="Of the traces' machines.")
@@ -92,8 +93,8 @@ def _replay(source: Path, names: list[str], options: dict[str, Any]) -> dict[str
     from raycosttune.simulate import Noise, Truth, bill, simulate  # noqa: PLC0415 - takes seconds
     from raycosttune.simulate.policies import start_policy  # noqa: PLC0415 - as above
 
-    goal, unit = _goal(source, options)
-    cost = cost_of(options["cost"], unit)
+    goal, unit, recorded = _goal(source, options)
+    cost = cost_of(options["cost"], unit, recorded)
     workload = _workload(source, goal, options)
     truth = Truth(workload, goal, cost)
     oracle = f"{_words(truth.oracle)}, {truth.oracle_cost:.3g} {cost.unit} a run"
@@ -138,8 +139,8 @@ def _workload(source: Path, goal: Goal, options: dict[str, Any]) -> Any:  # noqa
     )
 
 
-def _goal(source: Path, options: dict[str, Any]) -> tuple[Goal, str | None]:
-    """Returns the goal and the unit of the cost: those recorded, with what is said instead."""
+def _goal(source: Path, options: dict[str, Any]) -> Recorded:
+    """Returns the goal, the cost's unit and metric: those recorded, with what is said instead."""
     given = {
         "metric": options["metric"],
         "mode": options["mode"],
@@ -153,12 +154,10 @@ def _goal(source: Path, options: dict[str, Any]) -> tuple[Goal, str | None]:
     missing = [key for key in ("target", "mode") if key not in given]
     if missing:
         raise click.UsageError("traces need " + " and ".join(f"--{key}" for key in missing))
-    return Goal(**{"metric": "metric", **given}), NodeHours().unit
+    return Goal(**{"metric": "metric", **given}), NodeHours().unit, NodeHours()
 
 
-def _recorded_goal(
-    source: Path, given: dict[str, Any], options: dict[str, Any]
-) -> tuple[Goal, str | None]:
+def _recorded_goal(source: Path, given: dict[str, Any], options: dict[str, Any]) -> Recorded:
     from raycosttune.simulate.recorded import read_recorded_header  # noqa: PLC0415 - takes seconds
 
     if source.suffix == ".csv":
@@ -167,12 +166,12 @@ def _recorded_goal(
             f"{source}. Ask `raycosttune plan`, `explain` or `report` of these."
         )
         raise click.UsageError(msg)
-    goal, unit = read_recorded_header(source)
+    goal, unit, cost = read_recorded_header(source)
     ignored = [f"--{key.replace('_', '-')}" for key in OF_TRACES if options[key] is not None]
     if ignored:
         msg = f"a recorded sweep says these itself: leave out {', '.join(ignored)}"
         raise click.UsageError(msg)
-    return replace(goal, **given), unit
+    return replace(goal, **given), unit, cost
 
 
 def _words(cell: Allocation) -> str:

@@ -10,8 +10,10 @@ from click.testing import CliRunner, Result
 from raycosttune.cli import main
 from raycosttune.commands.options import SWEEP_S_OWN
 from raycosttune.core.cost import NodeHours
+from raycosttune.core.dollars import Dollars
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import TrialRecord
+from raycosttune.core.price_sheet import NodePrice, PriceSheet
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.results.header import header_row
@@ -92,7 +94,7 @@ def test_the_answer_is_words_without_json(sweep: Path) -> None:
         *((("--noise", value), "[0, 1]") for value in ("nan",)),
         *((("--noise", value), "0<=x<=1") for value in ("inf", "1e308", "50")),
         (("--seed", "-1"), "x>=0"),
-        (("--cost", "beans"), "or module:Name, got 'beans'"),
+        (("--cost", "beans"), "or module:Name, a metric or its class, got 'beans'"),
         (("--cost", "no_such_module:Name"), "can't be loaded: ModuleNotFoundError"),
         (("--cost", "math:Name"), "can't be loaded: AttributeError"),
         (("--cost", "math:pi"), "a str `unit`"),
@@ -126,6 +128,12 @@ def test_a_sweep_is_replayed_in_its_own_unit(sweep: Path) -> None:
     assert json.loads(asked.output)["unit"] == "node-hours"
 
 
+def test_a_sweep_in_money_is_replayed_by_its_prices(sweep: Path) -> None:
+    cost = Dollars(PriceSheet((NodePrice(name="a", per_hour=3.0),), "EUR"))
+    rescored(sweep, header_row(AIM, "EUR", cost=cost))
+    assert json.loads(call(sweep, "--json").output)["unit"] == "EUR"
+
+
 def test_a_sweep_in_another_unit_needs_its_metric(
     sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +141,8 @@ def test_a_sweep_in_another_unit_needs_its_metric(
     refused = call(sweep)
     assert refused.exit_code == 2
     assert (
-        "the sweep was scored in EUR: say --cost module:Name, node-hours or worker-hours"
+        "the sweep was scored in EUR, by a metric that its journal doesn't hold. Give it or "
+        "another one: cost=..., or --cost module:Name, a metric or its class"
         in " ".join(refused.output.split())
     )
     (tmp_path / "my_prices.py").write_text(

@@ -12,6 +12,7 @@ import click
 from raycosttune import CostMetric, Goal, NodeHours, RayCostTuneError, WorkerHours
 from raycosttune.core.cost_law import check_cost_metric
 from raycosttune.core.space import Space
+from raycosttune.results.cost import unknown_metric
 
 if TYPE_CHECKING:
     from raycosttune.report.run import Run  # takes a second
@@ -29,7 +30,7 @@ OPTIONS = (
     click.option("--planned-runs", type=int, help=f"How often it will run. {SWEEP_S_OWN}"),
     click.option(
         "--cost",
-        help="node-hours, worker-hours, or module:Name of your own metric. Left out, it is the "
+        help="node-hours, worker-hours, or module:Name, a metric or its class. Left out, it is the "
         "recorded sweep's, and node-hours for a CSV file.",
     ),
     click.option("--metric", help="Column of the metric, of a CSV file.  [default: value]"),
@@ -100,7 +101,7 @@ def _observed(path: Path, options: Mapping[str, Any]) -> "Run":
         replace(r, allocation=space.allocation(r.allocation.workers, r.allocation.batch_size))
         for r in records
     ]
-    cost = cost_of(options["cost"], NodeHours().unit)
+    cost = cost_of(options["cost"], None, NodeHours())
     return run_of(path.stem, placed, goal, cost, space)
 
 
@@ -121,19 +122,24 @@ def _counts(options: Mapping[str, Any], name: str) -> set[int]:
         raise click.UsageError(msg) from error
 
 
-def cost_of(name: str | None, unit: str | None) -> CostMetric:
-    """Returns the cost that is asked for, or else the one of the unit.
+def cost_of(name: str | None, unit: str | None, recorded: CostMetric | None = None) -> CostMetric:
+    """Returns the cost that is asked for, or else the recorded one.
+
+    Args:
+        name: What `--cost` says.
+        unit: Unit of the recorded cost.
+        recorded: The recorded cost, None where only its unit is.
 
     Raises:
         UsageError: If it can't be told or loaded.
         InvalidCostError: If it breaks a law of costs.
     """
-    if name is None and unit not in COSTS:
-        scored = f"the sweep was scored in {unit or 'an unknown unit'}"
-        msg = f"{scored}: say --cost module:Name, node-hours or worker-hours"
-        raise click.UsageError(msg)
-    known = COSTS.get(name or unit or "")
-    cost: CostMetric = _loaded(str(name)) if known is None else known()
+    if name is None:
+        if recorded is None:
+            raise click.UsageError(unknown_metric(unit))
+        return recorded
+    known = COSTS.get(name)
+    cost: CostMetric = _loaded(name) if known is None else known()
     check_cost_metric(cost, ())
     return cost
 
@@ -142,7 +148,8 @@ def _loaded(name: str) -> CostMetric:
     """Imports a metric, from the working directory too, and makes one where it is a class."""
     module, _, attribute = name.partition(":")
     if not (module and attribute):
-        msg = f"--cost must be node-hours, worker-hours or module:Name, got {name!r}"
+        rule = "node-hours, worker-hours or module:Name, a metric or its class"
+        msg = f"--cost must be {rule}, got {name!r}"
         raise click.UsageError(msg)
     sys.path.insert(0, str(Path.cwd()))  # a console script has its own folder there
     try:

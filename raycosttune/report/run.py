@@ -20,12 +20,12 @@ from raycosttune.core.profile import ProfileRecord
 from raycosttune.core.rehearsal import Clock, NumberedRecipes
 from raycosttune.core.session import Session
 from raycosttune.core.space import Space
-from raycosttune.errors import InvalidCostError, InvalidStateError
+from raycosttune.errors import InvalidStateError
 from raycosttune.report.times import Times
 from raycosttune.results.journal import read_journal
 from raycosttune.results.keys import SearchKeys
-from raycosttune.results.past_sweep import COSTS, PastSweep, past_of, read_rows
-from raycosttune.results.replay import read_run_profile
+from raycosttune.results.past_sweep import PastSweep, past_of, read_rows
+from raycosttune.results.replay import read_run_profile, read_why
 from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row, read_profiled
 
 logger = logging.getLogger(__name__)
@@ -63,18 +63,18 @@ def read_run(
 
     Args:
         path: The run's folder, or its journal.
-        cost: What a run costs, where it was neither node-hours nor worker-hours: a journal
-            holds only the unit.
+        cost: What a run costs; the sweep's own by default, which must be given where it is
+            none of this package's: a journal holds no code.
         changes: Attributes of the goal in place of the recorded ones.
 
     Raises:
         InvalidStateError: If there is no journal, or it can't be read.
         InvalidGoalError: If its goal breaks a rule.
-        InvalidCostError: If the cost metric can't be told from its unit, or fails.
+        InvalidCostError: If the cost metric is in no journal, or fails.
     """
     journal, rows = read_rows(Path(path).expanduser())
     past, folder = past_of(journal, rows), journal.parent
-    times, why = Times.of(rows), _why(rows)
+    times, why = Times.of(rows), read_why(rows)
     goal = replace(past.goal, **changes or {})
     session = _session(
         past.records,
@@ -82,7 +82,7 @@ def read_run(
         why,
         times,
         goal=goal,
-        cost=cost or _known(past),
+        cost=past.metric(cost),
         space=_space(past),
         learning_rate=past.learning_rate,
         prior=past.earlier,
@@ -127,17 +127,6 @@ def run_rows(folder: Path, trial_id: str) -> list[Row]:
         return []
 
 
-def _known(past: PastSweep) -> CostMetric:
-    cost = COSTS.get(past.unit or "")
-    if cost is None:
-        msg = (
-            f"the sweep was scored in {past.unit or 'an unknown unit'} @ {past.path}: give its "
-            "cost metric, cost=... or --cost module:Name"
-        )
-        raise InvalidCostError(msg)
-    return cost
-
-
 def _session(  # noqa: PLR0913 - all that shapes a session
     records: Iterable[TrialRecord],
     profiles: Iterable[ProfileRecord],
@@ -176,11 +165,6 @@ def _space(past: PastSweep) -> Space:
     if cells <= set(past.space.cells):
         return past.space
     return space_of(cells)
-
-
-def _why(rows: list[Row]) -> dict[str, str]:
-    asked = (row for row in rows if row["row"] == "asked" and "why" in row)
-    return {str(row.get("trial_id")): str(row["why"]) for row in asked}
 
 
 def _quiet(session: Session, times: Times, journal: Path) -> str:

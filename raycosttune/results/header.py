@@ -6,25 +6,32 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from raycosttune.core.constraint import read_bounds
+from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.node_type import NodeType
 from raycosttune.core.space import Space
 from raycosttune.core.value import read_count
 from raycosttune.errors import InvalidStateError
+from raycosttune.results.cost import BY_UNIT, cost_data, read_cost
 from raycosttune.results.rows import VERSION, Row
 
 SAMPLES = "num_samples"
 
 
 def header_row(
-    goal: Goal, unit: str, space: Space | None = None, rate: LearningRate | None = None
+    goal: Goal,
+    unit: str,
+    space: Space | None = None,
+    rate: LearningRate | None = None,
+    cost: CostMetric | None = None,
 ) -> Row:
     """Returns the row that opens a journal."""
     return {
         "row": "header",
         "version": VERSION,
         "unit": unit,
+        "cost": None if cost is None else cost_data(cost),
         "goal": {
             **asdict(replace(goal, constraints=())),
             "constraints": [constraint.data() for constraint in goal.constraints],
@@ -51,6 +58,18 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     kept = {key: value for key, value in goal.items() if key in known}
     kept["constraints"] = read_bounds(kept.get("constraints"))
     return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def read_header_cost(row: Mapping[str, Any]) -> CostMetric | None:
+    """Returns the cost metric of a header, None where only whoever wrote it has it.
+
+    An older journal has the unit alone, which tells node-hours and worker-hours.
+    """
+    unit = row.get("unit")
+    metric = read_cost(row.get("cost"))
+    if metric is None:
+        return BY_UNIT.get(unit) if isinstance(unit, str) and row.get("cost") is None else None
+    return metric if metric.unit == unit else None
 
 
 def read_header_space(row: Mapping[str, Any]) -> Space | None:

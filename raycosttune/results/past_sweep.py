@@ -1,12 +1,13 @@
 """An earlier sweep, read from its journal: asked again under another cost, or used for another."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 
-from raycosttune.core.cost import CostMetric, NodeHours, WorkerHours
+from raycosttune.core.cost import CostMetric, NodeHours
+from raycosttune.core.explain import FOUND
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import space_of
@@ -24,8 +25,10 @@ from raycosttune.errors import (
     InvalidStateError,
     InvalidWorkloadError,
 )
+from raycosttune.results.cost import unknown_metric
 from raycosttune.results.header import (
     read_header,
+    read_header_cost,
     read_header_rate,
     read_header_space,
     read_samples,
@@ -34,11 +37,10 @@ from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.keys import SearchKeys, read_keys
 from raycosttune.results.known import read_known
 from raycosttune.results.past_plan import PastPlan
-from raycosttune.results.replay import merge_rows, own_reports
+from raycosttune.results.replay import merge_rows, own_reports, read_why
 from raycosttune.results.rows import Row
 
 ANY = Space((1,), (1,))
-COSTS: dict[str, CostMetric] = {metric.unit: metric for metric in (NodeHours(), WorkerHours())}
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class PastSweep:
         earlier: What it began with, None where that was nothing.
         num_samples: Most trials and profiles that Tune would begin, infinite for any number.
         keys: Where its search space has workers, batch and the rest, None for older journals.
+        cost: Its cost metric, None where that is none of this package's.
+        why: Why each trial was started, by its id.
     """
 
     path: Path
@@ -72,13 +76,15 @@ class PastSweep:
     earlier: Prior | None = field(default=None, repr=False)
     keys: SearchKeys | None = field(default=None, repr=False)
     num_samples: float = math.inf
+    cost: CostMetric | None = field(default=None, repr=False)
+    why: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def session(self, *, cost: CostMetric | None = None, goal: Goal | None = None) -> Session:
         """Returns a session that knows what the sweep measured.
 
         Args:
             cost: What a run costs; the sweep's own by default, which must be given where it
-                was neither node-hours nor worker-hours: a journal holds no metric.
+                is none of this package's: a journal holds no code.
             goal: Another goal than the sweep's, of the same metric and mode.
 
         Raises:
@@ -94,7 +100,7 @@ class PastSweep:
                 f"@ {self.path}. Begin a sweep on them: CostAwareSearch(goal, known=...)"
             )
             raise InvalidStateError(msg)
-        metric = self._metric(cost)
+        metric = self.metric(cost)
         session = Session(
             self.space,
             self._goal_of(goal),
@@ -105,25 +111,27 @@ class PastSweep:
         )
         session.num_samples = self.num_samples
         for record in self.records:
-            session.adopt(replace(record, reports=list(record.reports)))
+            why = self.why.get(record.trial_id, FOUND)
+            session.adopt(replace(record, reports=list(record.reports)), why)
         session.profiles.update({record.trial_id: replace(record) for record in self.profiles})
         return session
 
-    def _metric(self, cost: CostMetric | None) -> CostMetric:
-        metric = COSTS.get(self.unit or "") if cost is None else cost
+    def metric(self, cost: CostMetric | None = None) -> CostMetric:
+        """Returns the cost that is asked for, or else the sweep's own.
+
+        Raises:
+            InvalidCostError: If its journal doesn't hold its own.
+        """
+        metric = self.cost if cost is None else cost
         if metric is None:
-            msg = (
-                f"cost must be given, got none: the sweep was scored in {self.unit!r}, and its "
-                "journal holds no metric"
-            )
-            raise InvalidCostError(msg)
+            raise InvalidCostError(unknown_metric(self.unit, f" @ {self.path}"))
         return metric
 
     def _asked(self, cost: CostMetric | None, goal: Goal | None) -> Session:
         """Returns a session to ask alone; trials are read once, whatever they cost."""
         if goal is not None:
             return self.session(cost=cost, goal=goal)
-        return self._own.priced(self._metric(cost))
+        return self._own.priced(self.metric(cost))
 
     @cached_property
     def _own(self) -> Session:
@@ -259,6 +267,7 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
         header = next((row for row in rows if row["row"] == "header"), {})
         goal, unit = read_header(header)
         space, rate = read_header_space(header), read_header_rate(header)
+        cost = read_header_cost(header)
         earlier, keys = read_known(rows), read_keys(header)
         told = Session(ANY, goal, clock=lambda: 0.0)  # records need no cell
     except (InvalidGoalError, InvalidStateError) as error:
@@ -281,6 +290,8 @@ def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:
         earlier=earlier,
         keys=keys,
         num_samples=read_samples(rows),
+        cost=cost,
+        why=read_why(rows),
     )
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from raycosttune.core.decision import Run
+from raycosttune.core.explain import FOUND
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord
-from raycosttune.core.value import checked, clean_amount, read_number, read_text
+from raycosttune.core.value import checked, clean_amount, read_name, read_number, read_text
 from raycosttune.errors import InvalidStateError
 from raycosttune.results.journal import read_journal
 from raycosttune.results.rows import (
@@ -57,13 +58,14 @@ def merge_rows(
         How many reports, results and ends were new.
     """
     new, rows = 0, list(rows)
+    why = read_why(rows)
     session.advance(max((clean_amount(row.get(ELAPSED)) for row in rows), default=0.0))
     for trial_id, told in _read(rows, READERS):
         match told:
             case TrialRecord() | ProfileRecord() if not is_ours(told):
                 logger.warning("a trial is left out: it isn't of this search space: %.300r", told)
             case TrialRecord():
-                session.adopt(told)
+                session.adopt(told, why.get(trial_id, FOUND))
             case ProfileRecord():
                 session.profiles.setdefault(trial_id, told)
             case Profiled():
@@ -77,6 +79,12 @@ def why_started(session: "Session", trial_id: str) -> str:
     """Returns why a session started a trial that it knows, the end of a sentence."""
     answer = session.ask(trial_id)  # the same again for a known trial
     return answer.why if isinstance(answer, Run) else ""
+
+
+def read_why(rows: Iterable[Row]) -> dict[str, str]:
+    """Returns why each trial was started, the end of a sentence, by its id."""
+    asked = (row for row in rows if row["row"] == "asked" and read_name(row.get("why")))
+    return {str(row.get("trial_id")): str(row["why"]) for row in asked}
 
 
 def read_names(rows: Iterable[Row]) -> dict[str, str]:

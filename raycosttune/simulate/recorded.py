@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from raycosttune.core.cost import CostMetric
 from raycosttune.core.digest import summed_up
 from raycosttune.core.goal import Goal
 from raycosttune.core.measured import space_of
@@ -14,7 +15,7 @@ from raycosttune.core.observation import TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.core.timed import timed
 from raycosttune.errors import InvalidGoalError, InvalidStateError, InvalidWorkloadError
-from raycosttune.results.header import read_header
+from raycosttune.results.header import read_header, read_header_cost
 from raycosttune.results.journal import FOLDER, journal_of, read_journal
 from raycosttune.results.replay import read_trials
 from raycosttune.simulate.table import TableWorkload
@@ -97,8 +98,8 @@ class RecordedWorkload(TableWorkload):
         )
 
 
-def read_recorded_header(path: Path | str) -> tuple[Goal, str | None]:
-    """Returns the goal of a recorded sweep and the unit of its cost.
+def read_recorded_header(path: Path | str) -> tuple[Goal, str | None, CostMetric | None]:
+    """Returns the goal of a recorded sweep, the unit of its cost and, if it is there, the metric.
 
     Args:
         path: The run's folder, or its journal.
@@ -111,7 +112,7 @@ def read_recorded_header(path: Path | str) -> tuple[Goal, str | None]:
         rows = read_journal(journal)
         header = next((row for row in rows if row["row"] == "header"), None)
         if header is not None:
-            return read_header(header)
+            return *read_header(header), read_header_cost(header)
     except (InvalidGoalError, InvalidStateError, OSError) as error:
         msg = f"the journal {journal} can't be replayed: {error}"
         raise InvalidWorkloadError(msg) from error

@@ -234,7 +234,8 @@ def _other_metric(rows: Sequence[Row], goal: Goal) -> str:
 def _header(session: Session, about: Row) -> Row:
     told = session.goal, session.cost.unit, session.space, session.learning_rate
     most = session.num_samples
-    return {**header_row(*told), **({} if math.isinf(most) else {SAMPLES: int(most)}), **about}
+    row = header_row(*told, session.cost)
+    return {**row, **({} if math.isinf(most) else {SAMPLES: int(most)}), **about}
 
 
 def _everything(session: Session, about: Row) -> Iterator[Row]:

@@ -131,9 +131,30 @@ def test_reports_that_only_a_runs_own_journal_has_count(tmp_path: Path) -> None:
 
 def test_a_sweep_scored_in_a_unit_of_its_own_asks_for_the_cost(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path, swept(), header_row(GOAL, "EUR", SPACE)))
-    with pytest.raises(InvalidCostError, match="scored in 'EUR', and its journal holds no metric"):
+    with pytest.raises(
+        InvalidCostError, match="scored in EUR, by a metric that its journal doesn't hold"
+    ):
         sweep.plan()
     assert isinstance(sweep.plan(cost=NodeHours()), Plan)
+
+
+def test_a_sweep_scored_in_money_has_its_plan_without_the_sheet(tmp_path: Path) -> None:
+    cost = Dollars(PriceSheet((NodePrice(name="a", per_hour=3.0),)))
+    header = header_row(GOAL, cost.unit, SPACE, cost=cost)
+    sweep = read_sweep(written(tmp_path, swept(), header))
+    assert sweep.cost == cost
+    assert sweep.plan() == sweep.plan(cost=cost)
+    assert sweep.explain() == sweep.explain(cost=cost)
+    assert "USD" in str(sweep.plan())
+
+
+def test_a_sweep_read_again_says_why_its_trials_were_started(tmp_path: Path) -> None:
+    session = Session(SPACE, GOAL, cost=WorkerHours(), clock=lambda: 0.0)
+    session.ask("a")
+    row = asked_row(session.records["a"], "is cheap")
+    journal = Journal(tmp_path / "raycosttune" / "journal.jsonl")
+    journal.append(header_row(GOAL, "worker-hours", SPACE), row)
+    assert "Started because it is cheap." in read_sweep(tmp_path).explain()
 
 
 def test_a_goal_of_another_metric_is_refused(tmp_path: Path) -> None:

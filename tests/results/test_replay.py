@@ -34,6 +34,14 @@ def test_a_session_learns_a_journal_once() -> None:
     assert str(read.plan()) == str(told.plan())
 
 
+@pytest.mark.parametrize("why", ["is cheap", "", None, 5])
+def test_a_session_learns_why_a_trial_was_started(why: object) -> None:
+    session = make_session()
+    merge_rows(session, [{**ASKED, "why": why}])
+    begun = "Started because it is cheap." if why == "is cheap" else "Found in the journal."
+    assert begun in session.explain()
+
+
 def test_the_time_of_a_sweep_that_lost_its_state_goes_on() -> None:
     session = make_session()
     rows = [{"row": "header", "elapsed_seconds": 30.0}, {"row": "x", "elapsed_seconds": 90.5}]
