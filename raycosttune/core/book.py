@@ -7,7 +7,7 @@ from raycosttune.core.age import Age
 from raycosttune.core.archive import Archive
 from raycosttune.core.basis import Basis
 from raycosttune.core.cost import CostMetric
-from raycosttune.core.explain import FOUND
+from raycosttune.core.decision import FOUND
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import present
 from raycosttune.core.knowledge import Knowledge

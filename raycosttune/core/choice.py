@@ -7,7 +7,7 @@ from raycosttune.core.certificate import certify
 from raycosttune.core.class_pace import scores
 from raycosttune.core.decision import Finished, Wait
 from raycosttune.core.experiment import Experiment, first_experiments, worthwhile_experiments
-from raycosttune.core.figure import of_type
+from raycosttune.core.figure import counted, of_type
 from raycosttune.core.history import History
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.node_type import Free, free_of
@@ -85,14 +85,28 @@ def is_certified(known: Knowledge) -> bool:
 def nothing_left(known: Knowledge) -> str:
     """Says why no run is worth making."""
     if known.incumbent is None:
-        return "no untried configuration can be expected to reach the target within the limits"
+        return f"no untried configuration can be expected to reach the target{_within(known)}"
     if known.remaining_runs == 0:
         return "the target is reached and no further run is planned"
     if is_certified(known):
         within = f"within the tolerance of {known.goal.tolerance:.0%}"
         return f"{certify(known, known.incumbent).saving}, {within}"
     beside = " beside what the running ones may find" if known.live else ""
-    return f"no further trial pays for itself within the limits{beside}"
+    return f"no further trial pays for itself{_within(known)}{beside}"
+
+
+def _within(known: Knowledge) -> str:
+    """Names every limit of a run and of the sweep, nothing where there is none."""
+    goal, unit = known.goal, known.cost.unit
+    run, sweep = goal.deadline_seconds, goal.sweep_deadline_seconds
+    limits = [
+        *([] if run is None else [f"{run:g} s a run"]),
+        *([] if goal.max_epochs is None else [counted(goal.max_epochs, "epoch")]),
+        *map(str, goal.constraints),
+        *([] if sweep is None else [f"{sweep:g} s for the sweep"]),
+        *([] if goal.sweep_budget is None else [f"{goal.sweep_budget:g} {unit} for the sweep"]),
+    ]
+    return f" within the limits ({', '.join(limits)})" if limits else ""
 
 
 def crowd(known: Knowledge, max_concurrent: int | None) -> str:
@@ -124,7 +138,8 @@ def choose(
         return cell.workers <= free_of(free_workers, cell.node_type)
 
     if is_busy and choices and not fits(first := choices[0].allocation):
-        return Wait(f"{first.workers} workers{of_type(first.node_type)} are not free")
+        wanted = f"{counted(first.workers, 'worker')}{of_type(first.node_type)}"
+        return Wait(f"{wanted} {'is' if first.workers == 1 else 'are'} not free")
     is_any = any(fits(choice.allocation) for choice in choices)
     for choice in choices:
         if is_any and not fits(choice.allocation):

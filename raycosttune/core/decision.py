@@ -7,6 +7,8 @@ from raycosttune.core.observation import Recipe
 from raycosttune.core.profile import Profile
 from raycosttune.core.space import Allocation
 
+FOUND = "was found in the journal"  # in place of why a trial was started
+
 
 @dataclass(frozen=True)
 class Run:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from raycosttune.core.audit import against
 from raycosttune.core.class_pace import class_paces
+from raycosttune.core.decision import FOUND
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
@@ -19,7 +20,6 @@ from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
 from raycosttune.core.shortfall import nearest
 
-FOUND = "was found in the journal"
 RUNNERS_UP = 3
 ROWS = 5  # with its heading the frontier has six lines
 

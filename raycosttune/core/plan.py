@@ -1,6 +1,7 @@
 """What a sweep recommends."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from raycosttune.core.certificate import Certificate, certify
@@ -111,6 +112,21 @@ def cut_short(plan: Plan | NoPlan, early: str) -> Plan | NoPlan:
     if isinstance(plan, Plan):
         return replace(plan, limit=plan.limit or early)
     return replace(plan, reason=f"{plan.reason}; ended early: {early}") if early else plan
+
+
+def unbegun(plan: Plan | NoPlan, known: Knowledge, ahead: Callable[[], object]) -> Plan | NoPlan:
+    """Returns why there is no plan, with why nothing was tried where the search is over.
+
+    Args:
+        plan: The plan, or why there is none.
+        known: What the records say.
+        ahead: Returns what comes next, a text where nothing does.
+    """
+    if isinstance(plan, Plan) or known.records or known.profiles:
+        return plan
+    told = ahead()
+    ended = f"; the search ended: {told}" if isinstance(told, str) else ""
+    return replace(plan, reason=f"{plan.reason}{ended}")
 
 
 def make_plan(

@@ -255,7 +255,7 @@ class Planner:
         # Who may as well give up buys no cheaper workers to be late on.
         if on > SAVES * anew_cost and seen.of(workers) < seen.of(going.workers):
             return Continue()
-        return Resize(workers, f"{workers} workers are expected to reach the target for less")
+        return Resize(workers, "the target is expected to cost less there")
 
 
 def _lasting(stages: Floats, afresh: Floats) -> Floats:

@@ -29,7 +29,7 @@ from raycosttune.core.moment import Moment, Moments
 from raycosttune.core.node_type import Free
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.pareto import Tradeoff, pareto
-from raycosttune.core.plan import NoPlan, Plan, cut_short, make_plan
+from raycosttune.core.plan import NoPlan, Plan, cut_short, make_plan, unbegun
 from raycosttune.core.prediction import Prediction
 from raycosttune.core.prior import Prior
 from raycosttune.core.profile import Profile, ProfileRecord
@@ -183,7 +183,8 @@ class Session(Book):
 
     @property
     def _plan(self) -> Plan | NoPlan:
-        return make_plan(self.known, self.learning_rate, self.spent, self.moment.likely)
+        told = self.known, self.learning_rate, self.spent, self.moment.likely
+        return unbegun(make_plan(*told), self.known, lambda: self.ahead)
 
     @property
     def _early(self) -> str:
@@ -205,9 +206,8 @@ class Session(Book):
         Raises:
             InvalidCostError: If the cost metric breaks a law of costs.
         """
-        other: Session = self._like(
-            {"cost": cost, "proposer": self._proposer, "clock": self._age.clock}
-        )
+        told = {"cost": cost, "proposer": self._proposer, "clock": self._age.clock}
+        other: Session = self._like(told)
         other.prior, other.learning_rate, other._age = self.prior, self.learning_rate, self._age
         other.num_samples = self.num_samples
         other.records, other.profiles, other._why = self.records, self.profiles, self._why

@@ -88,7 +88,9 @@ def _wanted(goal: Goal) -> str:
 def _where(best: Nearest) -> str:
     record = best.record
     cell = record.allocation.named(record.recipe)
-    return f", after {counted(best.epoch, 'epoch')} of {record.trial_id} ({cell})"
+    made = counted(record.epoch, "epoch")
+    when = made if best.epoch == record.epoch else f"{best.epoch:g} of the {made}"
+    return f", after {when} of {record.trial_id} ({cell})"
 
 
 def _end(known: Knowledge, limit: str, last: str) -> str:

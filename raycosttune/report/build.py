@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from raycosttune.core.audit import audit
 from raycosttune.core.class_pace import scores
-from raycosttune.core.explain import FOUND, begun_with, limits, next_step, profile_line
+from raycosttune.core.decision import FOUND
+from raycosttune.core.explain import begun_with, limits, next_step, profile_line
 from raycosttune.core.figure import counted, listed
 from raycosttune.core.frontier import Point, frontier, named, points
 from raycosttune.core.held import paid, paid_for, parts

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from raycosttune.core.explain import FOUND, next_step
+from raycosttune.core.decision import FOUND
+from raycosttune.core.explain import next_step
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.goal import Goal
 from raycosttune.core.held import paid, present

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from raycosttune.core.explain import FOUND
+from raycosttune.core.decision import FOUND
 from raycosttune.core.figure import counted, whole
 from raycosttune.core.held import paid, present
 from raycosttune.core.observation import TrialRecord

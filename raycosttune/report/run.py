@@ -22,9 +22,9 @@ from raycosttune.core.session import Session
 from raycosttune.core.space import Space
 from raycosttune.errors import InvalidStateError
 from raycosttune.report.times import Times
-from raycosttune.results.journal import read_journal
+from raycosttune.results.journal import read_journal, read_rows
 from raycosttune.results.keys import SearchKeys
-from raycosttune.results.past_sweep import PastSweep, past_of, read_rows
+from raycosttune.results.past_sweep import PastSweep, past_of
 from raycosttune.results.replay import read_run_profile, read_why
 from raycosttune.results.rows import ELAPSED, Row, asked_row, observation_row, read_profiled
 

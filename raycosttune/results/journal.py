@@ -74,6 +74,36 @@ class Journal:
             self.path = moved
 
 
+def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
+    """Returns the journal of a sweep and its rows.
+
+    Args:
+        path: The experiment's folder, or its journal.
+
+    Raises:
+        InvalidStateError: If there is no journal, or it can't be read.
+    """
+    journal = journal_of(path)
+    if not journal.is_file():
+        msg = (
+            f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
+            "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
+        )
+        raise InvalidStateError(msg)
+    try:
+        rows = read_journal(journal)
+    except (OSError, InvalidStateError) as error:
+        msg = f"the journal {journal} can't be read: {error}"
+        raise InvalidStateError(msg) from error
+    if not rows:
+        msg = (
+            f"a sweep's journal must hold a header, got an empty file @ {journal}. Its sweep ended "
+            "before the first row was on disk: begin it anew."
+        )
+        raise InvalidStateError(msg)
+    return journal, rows
+
+
 def read_journal(path: Path) -> list[Row]:
     """Reads every row of a journal.
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from raycosttune.core.cost import CostMetric, NodeHours
-from raycosttune.core.explain import FOUND
+from raycosttune.core.decision import FOUND
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
 from raycosttune.core.measured import space_of
@@ -33,7 +33,7 @@ from raycosttune.results.header import (
     read_header_space,
     read_samples,
 )
-from raycosttune.results.journal import FOLDER, journal_of, read_journal
+from raycosttune.results.journal import FOLDER, read_rows
 from raycosttune.results.keys import SearchKeys, read_keys
 from raycosttune.results.known import read_known
 from raycosttune.results.past_plan import PastPlan
@@ -236,29 +236,6 @@ def read_sweep(path: Path | str) -> PastSweep:
         InvalidStateError: If there is no journal, or it can't be read.
     """
     return past_of(*read_rows(path))
-
-
-def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
-    """Returns the journal of a sweep and its rows; raises as `read_sweep` does."""
-    journal = journal_of(path)
-    if not journal.is_file():
-        msg = (
-            f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
-            "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
-        )
-        raise InvalidStateError(msg)
-    try:
-        rows = read_journal(journal)
-    except (OSError, InvalidStateError) as error:
-        msg = f"the journal {journal} can't be read: {error}"
-        raise InvalidStateError(msg) from error
-    if not rows:
-        msg = (
-            f"a sweep's journal must hold a header, got an empty file @ {journal}. Its sweep ended "
-            "before the first row was on disk: begin it anew."
-        )
-        raise InvalidStateError(msg)
-    return journal, rows
 
 
 def past_of(journal: Path, rows: Sequence[Row]) -> PastSweep:

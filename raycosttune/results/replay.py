@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from raycosttune.core.decision import Run
-from raycosttune.core.explain import FOUND
+from raycosttune.core.decision import FOUND, Run
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import Ended, Observation, Report, Resized, TrialRecord
 from raycosttune.core.profile import Profiled, ProfileRecord

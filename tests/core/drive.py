@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from raycosttune.core.constraint import Constraint
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.decision import Continue, Decision, Finished, Run, Stop, StopCause
 from raycosttune.core.goal import Goal
@@ -142,6 +143,7 @@ def goal(
     planned_runs: int = 10,
     max_epochs: int | None = None,
     tolerance: float = 0.03,
+    constraints: tuple[Constraint, ...] = (),
 ) -> Goal:
     """Returns a goal whose metric and mode are set."""
     return Goal(
@@ -154,6 +156,7 @@ def goal(
         planned_runs=planned_runs,
         max_epochs=max_epochs,
         tolerance=tolerance,
+        constraints=constraints,
     )
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from raycosttune.core.choice import (
     is_certified,
     nothing_left,
 )
+from raycosttune.core.constraint import Bound
 from raycosttune.core.cost import NodeHours
 from raycosttune.core.decision import Finished
 from raycosttune.core.experiment import Experiment
@@ -45,9 +47,8 @@ def trial(recipe: Recipe, *values: float, ended: bool = True) -> TrialRecord:
     return TrialRecord(f"{recipe}", CELL, recipe, 0, reports, end)
 
 
-def know(*records: TrialRecord, planned_runs: int = 10, tolerance: float = 0.03) -> Knowledge:
-    limits = goal(planned_runs=planned_runs, tolerance=tolerance)
-    return Knowledge(records, SPACE, limits, NodeHours())
+def know(*records: TrialRecord, **limits: Any) -> Knowledge:
+    return Knowledge(records, SPACE, goal(**limits), NodeHours())
 
 
 def at(recipe: str | None) -> Experiment:
@@ -97,12 +98,19 @@ def test_nothing_is_tried_once_the_gap_is_within_the_tolerance() -> None:
 
 
 def test_nothing_left_says_what_is_missing() -> None:
-    expected = "no untried configuration can be expected to reach the target within the limits"
+    expected = "no untried configuration can be expected to reach the target"
     assert nothing_left(know()) == expected
+    limits = dict[str, Any](
+        deadline_seconds=60, max_epochs=5, sweep_deadline_seconds=90.5, sweep_budget=2
+    )
+    assert nothing_left(know(**limits, constraints=(Bound(metric="latency", at_most=20),))) == (
+        f"{expected} within the limits (60 s a run, 5 epochs, latency <= 20, 90.5 s for the sweep, "
+        "2 node-hours for the sweep)"
+    )
     open_gap = know(JOB.record(goal(), CELL, "t"))
-    assert nothing_left(open_gap) == "no further trial pays for itself within the limits"
+    assert nothing_left(open_gap) == "no further trial pays for itself"
     busy = know(JOB.record(goal(), CELL, "t"), TrialRecord("live", SPACE.cells[-1], {}, 1))
-    assert nothing_left(busy).endswith("within the limits beside what the running ones may find")
+    assert nothing_left(busy).endswith("itself beside what the running ones may find")
 
 
 def test_a_recipe_tried_before_is_not_proposed_again() -> None:

@@ -93,6 +93,14 @@ def test_what_comes_next_is_what_asking_answers(limits: Goal) -> None:
     assert lines[place - 1] == f"ended: {finished.why}"
 
 
+def test_a_search_that_ends_before_it_begins_says_why_in_its_plan() -> None:
+    late = Session(SPACE, goal(sweep_deadline_seconds=1), clock=lambda: 0.0)
+    assert str(late.plan()) == "no plan: no trial has started. The search spent 0 node-hours."
+    late.advance(2.0)
+    told = "no plan: no trial has started; the search ended: the sweep's deadline of 1 s is reached"
+    assert str(late.plan()).startswith(told)
+
+
 def test_what_comes_next_has_its_hyperparameters() -> None:
     proposer = Factors([2.0, 1.0])
     sweep = Simulation(SPACE, goal(planned_runs=1000), amdahl(SPACE), proposer=proposer)

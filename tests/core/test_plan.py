@@ -123,8 +123,9 @@ def test_no_plan_says_what_was_tried() -> None:
     nothing = "1 trial, none reached accuracy 1; none reported a finite 'accuracy'"
     assert no_plan(missing) == nothing
     assert no_plan(begun, trial(*near.reports, name="u")) == (
-        "2 trials, none reached accuracy 1; the best was 0.9, after 1 epoch of u (1 worker, "
-        "batch 64, lr=0.1); a plan for less needs no trial: raycosttune plan RUN --target 0.9"
+        "2 trials, none reached accuracy 1; the best was 0.9, after 1 of the 2 epochs of u "
+        "(1 worker, batch 64, lr=0.1); a plan for less needs no trial: raycosttune plan RUN "
+        "--target 0.9"
     )
     assert no_plan(near, deadline=60).startswith("1 trial, none reached accuracy 1 within 60 s")
     late = [trial(Report(1.0, 0.9, 50.0), Report(2.0, 1.0, seconds)) for seconds in (25.0, 15.0)]

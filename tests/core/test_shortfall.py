@@ -86,7 +86,7 @@ def test_nothing_is_offered_where_nothing_came_near_in_time_and_within_the_bound
     dear = (RunBudget(cost=WorkerHours(), at_most=1e-6),)
     assert OFFER not in reason(near, goal=aim(constraints=dear))
     late = reason(ran(0.1, 0.9), goal=aim(deadline_seconds=15.0))
-    assert "the best was 0.1, after 1 epoch of t (1 worker, batch 64)" in late
+    assert "the best was 0.1, after 1 of the 2 epochs of t (1 worker, batch 64)" in late
     assert OFFER not in late
 
 

@@ -176,7 +176,7 @@ def test_a_run_waits_for_workers_of_its_own_type() -> None:
     asked = choose(busy, runs, NoHyperparameters(), {"old": 3, "new": 8})
     assert asked == Wait("4 workers of old are not free")
     assert choose(busy, runs[1:], NoHyperparameters(), {"old": 0}) == Wait(
-        "1 workers of new are not free"
+        "1 worker of new is not free"
     )
 
 

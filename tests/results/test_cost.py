@@ -14,6 +14,7 @@ from raycosttune import (
     CostMetric,
     Dollars,
     EnergyKWh,
+    Goal,
     NodeHours,
     NodePrice,
     PriceSheet,
@@ -21,6 +22,7 @@ from raycosttune import (
     WorkerHours,
 )
 from raycosttune.results.cost import cost_data, read_cost
+from raycosttune.results.header import header_row, read_header_cost
 
 AMOUNTS = st.floats(0, 1e6)
 POSITIVE = st.floats(0.1, 1e6)
@@ -123,3 +125,15 @@ def test_numbers_of_numpy_are_written_as_python_s() -> None:
 )
 def test_what_tells_no_metric_known_here_is_none(data: Any) -> None:
     assert read_cost(data) is None
+
+
+def test_a_header_gives_back_its_cost_and_an_older_one_that_of_its_unit() -> None:
+    goal, metric = Goal(target=0.9), WeightedSum(((2.0, NodeHours()),), "EUR")
+    row = json.loads(json.dumps(header_row(goal, "EUR", cost=metric)))
+    assert read_header_cost(row) == metric
+    assert read_header_cost({**row, "unit": "USD"}) is None
+    assert read_header_cost({"unit": "worker-hours"}) == WorkerHours()
+    assert read_header_cost({"unit": "EUR"}) is None
+    assert read_header_cost({"unit": 5}) is None
+    newer = {"kind": "NodeHours", "of a newer release": 1}
+    assert read_header_cost({"unit": "node-hours", "cost": newer}) is None

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raycosttune.core.cost import NodeHours, WorkerHours
 from raycosttune.core.goal import Goal
 from raycosttune.core.observation import EndCause, Ended, Observation, Report, TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_number
-from raycosttune.core.weighted_sum import WeightedSum
 from raycosttune.errors import InvalidStateError
-from raycosttune.results.header import header_row, read_header, read_header_cost
+from raycosttune.results.header import header_row, read_header
 from raycosttune.results.journal import Journal, kept_aside, read_journal
 from raycosttune.results.replay import read_names, read_trials
 from raycosttune.results.rows import (
@@ -87,18 +85,6 @@ def test_a_header_gives_back_its_goal_and_unit() -> None:
     row["goal"]["of a newer release"] = 1
     assert read_header(row) == (goal, "EUR")
     assert read_header({**row, "unit": 5}) == (goal, None)
-
-
-def test_a_header_gives_back_its_cost_and_an_older_one_that_of_its_unit() -> None:
-    goal, metric = Goal(target=0.9), WeightedSum(((2.0, NodeHours()),), "EUR")
-    row = json.loads(json.dumps(header_row(goal, "EUR", cost=metric)))
-    assert read_header_cost(row) == metric
-    assert read_header_cost({**row, "unit": "USD"}) is None
-    assert read_header_cost({"unit": "worker-hours"}) == WorkerHours()
-    assert read_header_cost({"unit": "EUR"}) is None
-    assert read_header_cost({"unit": 5}) is None
-    newer = {"kind": "NodeHours", "of a newer release": 1}
-    assert read_header_cost({"unit": "node-hours", "cost": newer}) is None
 
 
 @pytest.mark.parametrize("goal", [None, 5, {"metric": "a"}, []])
