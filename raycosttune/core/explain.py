@@ -9,7 +9,7 @@ from raycosttune.core.decision import FOUND
 from raycosttune.core.experiment import Experiment
 from raycosttune.core.figure import counted, of_type, whole
 from raycosttune.core.frontier import Point, cheapest, frontier, infeasible, named, points, thinned
-from raycosttune.core.held import paid, paid_for
+from raycosttune.core.held import is_additive, paid, paid_for
 from raycosttune.core.in_time import best_in_time
 from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.metric_surface import MetricSurface
@@ -46,15 +46,17 @@ def explain(
         early: What has ended a search that would go on, empty for nothing.
 
     Returns:
-        What an earlier sweep brought, one line a profile and a trial, then the next step, the
-        plan, and as far as each is known: how epoch times differ among recipes, the verdict that
-        no cell can meet the deadline, how near to the target runs come by it, whether it binds,
-        what it and the last of the accuracy cost, the runner-up plans, what speaks against the
-        assumptions of the bounds, and the frontier.
+        What an earlier sweep brought, one line a profile and a trial, what these cost by
+        themselves where the sweep is billed as a whole, then the next step, the plan, and as far
+        as each is known: how epoch times differ among recipes, the verdict that no cell can meet
+        the deadline, how near to the target runs come by it, whether it binds, what it and the
+        last of the accuracy cost, the runner-up plans, what speaks against the assumptions of
+        the bounds, and the frontier.
     """
     lines = begun_with(prior)
     lines += [profile_line(known, record) for record in known.profiles]
     lines += [_line(known, record, why.get(record.trial_id, "")) for record in known.records]
+    lines += _apart(known)
     lines.append(next_step(known, ahead))
     lines.append(str(plan) if isinstance(plan, NoPlan) else f"plan: {plan}")
     among = points(known)
@@ -138,6 +140,19 @@ def _line(known: Knowledge, record: TrialRecord, why: str) -> str:
         f"{counted(record.epoch, 'epoch')}, {shown}{cost:.3g} {known.cost.unit}: {end}."
         f"{begun if why else ''}{_moved(record.resized)}"
     )
+
+
+def _apart(known: Knowledge) -> list[str]:
+    """Says that trials by themselves cost something else than the sweep, nothing where they don't.
+
+    Machines that are held for several trials are billed once, with the time between.
+    """
+    own = [paid(record, known.space, known.cost) for record in known.records]
+    own += [paid_for(record, known.cost) for record in known.profiles]
+    if is_additive(known.cost) or len(own) <= 1:
+        return []
+    alone = f"{math.fsum(own):.3g} {known.cost.unit}"
+    return [f"each by itself they cost {alone}; the sweep is billed as a whole"]
 
 
 def _moved(change: Resized | None) -> str:

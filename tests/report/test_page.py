@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from raycosttune.core.dollars import Dollars
+from raycosttune.core.price_sheet import NodePrice, PriceSheet
 from raycosttune.report import read_sweep, render_page, write_page
 from raycosttune.report.page import _percent
 from raycosttune.report.text import plain
@@ -56,6 +58,17 @@ def test_the_page_tells_the_plan_the_ledger_and_the_goal(tmp_path: Path) -> None
     assert "failed: ValueError: no" in text
     assert '"deadline_seconds": 100.0' in text
     assert "/model/3" in text
+
+
+def test_a_ledger_says_where_its_rows_do_not_add_up_to_the_bill(tmp_path: Path) -> None:
+    sheet = PriceSheet((NodePrice(name="a", per_hour=3.6, minimum_seconds=1000.0),))
+    path = finished(tmp_path)
+    used, held = Dollars(sheet), Dollars(sheet, billing="held")
+    for cost, is_told in ((used, False), (held, True)):
+        page = render_page(read_sweep(path, cost))
+        assert ("the sweep is billed as a whole" in page) is is_told
+        shares = [float(share) for share in re.findall(r"<td>(\d+)%</td>", page)]
+        assert sum(shares) == pytest.approx(100, abs=len(shares))
 
 
 def test_states_are_told_in_words(tmp_path: Path) -> None:
