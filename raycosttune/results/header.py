@@ -1,11 +1,11 @@
 """The row that opens a journal: the goal, the space and the rate of its sweep."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any
 
-from raycosttune.core.constraint import read_bounds
+from raycosttune.core.constraint import Constraint, RunBudget, read_bounds
 from raycosttune.core.cost import CostMetric
 from raycosttune.core.goal import Goal
 from raycosttune.core.learning_rate import LearningRate
@@ -34,7 +34,7 @@ def header_row(
         "cost": None if cost is None else cost_data(cost),
         "goal": {
             **asdict(replace(goal, constraints=())),
-            "constraints": [constraint.data() for constraint in goal.constraints],
+            "constraints": [_constraint_data(constraint) for constraint in goal.constraints],
         },
         "cells": None if space is None else space.data(),
         "learning_rate": None if rate is None else asdict(rate),
@@ -44,7 +44,7 @@ def header_row(
 def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
     """Returns the goal and the unit of the cost of a header; what a newer goal adds is left.
 
-    Limits in other units are left out too: their metrics are not written.
+    A limit in another unit is left out, too, where its metric is none of this package's.
 
     Raises:
         InvalidStateError: If it holds no goal.
@@ -56,8 +56,21 @@ def read_header(row: Mapping[str, Any]) -> tuple[Goal, str | None]:
         raise InvalidStateError(msg)
     known = {item.name for item in fields(Goal)}
     kept = {key: value for key, value in goal.items() if key in known}
-    kept["constraints"] = read_bounds(kept.get("constraints"))
+    kept["constraints"] = tuple(_read_constraints(kept.get("constraints")))
     return Goal(**kept), unit if isinstance(unit, str) else None
+
+
+def _constraint_data(constraint: Constraint) -> dict[str, Any]:
+    budget = constraint if isinstance(constraint, RunBudget) else None
+    return {**constraint.data(), **({} if budget is None else {"cost": cost_data(budget.cost)})}
+
+
+def _read_constraints(data: object) -> Iterator[Constraint]:
+    for item in data if isinstance(data, list) else ():
+        yield from read_bounds([item])
+        cost = read_cost(item.get("cost")) if isinstance(item, Mapping) else None
+        if cost is not None:
+            yield RunBudget(cost=cost, at_most=item.get("at_most"))
 
 
 def read_header_cost(row: Mapping[str, Any]) -> CostMetric | None:

@@ -42,6 +42,7 @@ from tests.core.drive import Factors, Simulation, amdahl, goal
 
 SPACE = Space((1, 2, 4), (32, 64, 128), workers_per_node=2)
 GOAL = goal(deadline_seconds=900)
+BUDGET = RunBudget(cost=NodeHours(), at_most=1e-6)
 RATE = LearningRate(reference_batch=32, rule="sqrt")
 
 
@@ -216,18 +217,25 @@ def test_a_journal_that_says_too_little_is_refused(tmp_path: Path, row: Row, why
     assert str(path) in str(caught.value)
 
 
-def test_bounds_are_kept_in_the_journal_and_budgets_are_not(tmp_path: Path) -> None:
+class Own(WorkerHours):
+    """Is a metric that no journal can hold."""
+
+
+def test_bounds_and_budgets_are_kept_in_the_journal_but_for_those_of_own_metrics(
+    tmp_path: Path,
+) -> None:
     bound, budget = Bound(metric="latency", at_most=20), RunBudget(cost=NodeHours(), at_most=9)
-    limits = replace(GOAL, constraints=(bound, budget))
+    own = RunBudget(cost=Own(), at_most=9)
+    limits = replace(GOAL, constraints=(budget, own, bound))
     session = Session(SPACE, limits, clock=lambda: 0.0)
     session.ask("t")
     session.tell("t", Report(1.0, 1.0, 5.0, others=(("latency", 30.0),)))
     written(tmp_path, session, header_row(limits, "node-hours", SPACE))
-    own = Journal(tmp_path / "raycosttune" / "trials" / "t.jsonl")
+    ran = Journal(tmp_path / "raycosttune" / "trials" / "t.jsonl")
     report = Report(2.0, None, 5.0)
-    own.append(run_header_row("t"), run_report_row("t", report, {"accuracy": 1, "latency": 10}))
+    ran.append(run_header_row("t"), run_report_row("t", report, {"accuracy": 1, "latency": 10}))
     sweep = read_sweep(tmp_path)
-    assert sweep.goal.constraints == (bound,)
+    assert sweep.goal.constraints == (budget, bound)
     plan = sweep.plan()
     assert isinstance(plan, Plan)
     assert plan.epochs == 2
@@ -262,3 +270,15 @@ def test_an_empty_journal_is_told_apart_from_one_of_another_kind(tmp_path: Path)
     path.touch()
     with pytest.raises(InvalidStateError, match=r"got an empty file @ .*begin it anew"):
         read_sweep(path)
+
+
+def test_a_sweep_read_again_keeps_to_its_budget_of_a_run(tmp_path: Path) -> None:
+    session = swept()
+    free, bound = (replace(GOAL, constraints=part) for part in ((), (BUDGET,)))
+    folders = [
+        written(tmp_path / str(k), session, header_row(aim, "worker-hours", SPACE))
+        for k, aim in enumerate((free, bound))
+    ]
+    loose, tight = (read_sweep(folder).plan() for folder in folders)
+    assert isinstance(loose, Plan)
+    assert isinstance(tight, NoPlan)
