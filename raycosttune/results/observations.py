@@ -1,13 +1,15 @@
 """Observations in a CSV file: one row for each evaluation of each run."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from raycosttune.core.observation import EndCause, Ended, Recipe, Report, TrialRecord
 from raycosttune.core.space import Allocation
 from raycosttune.core.value import read_amount, read_count, read_real
 from raycosttune.errors import InvalidWorkloadError
+from raycosttune.results.columns import repeated
 
 NEEDED = ("workers", "batch_size", "epoch", "seconds")
 OWN = (*NEEDED, "trial", "nodes", "startup_seconds")
@@ -29,23 +31,22 @@ def read_observations(path: Path, metric: str) -> list[TrialRecord]:
         The runs in the order of their first rows, each ended.
 
     Raises:
-        InvalidWorkloadError: If the file can't be read, lacks a column, or holds a value of a
-            wrong kind; all problems are named, each with its line.
+        InvalidWorkloadError: If the file can't be read, lacks a column or has it twice, or holds
+            a value of a wrong kind, more fields than columns, or a trial of two configurations;
+            all problems are named, each with its line.
     """
-    rows = _rows(path)
-    columns = list(rows[0]) if rows else []
-    missing = [name for name in (*NEEDED, metric) if name not in columns]
-    if missing:
-        msg = (
-            f"observations must have rows with the columns {', '.join((*NEEDED, metric))}, "
-            f"missing {', '.join(missing)} @ {path}. Name the metric's column by --metric."
-        )
-        raise InvalidWorkloadError(msg)
+    columns, rows = _rows(path)
+    _check_columns(columns if rows else [], metric, path)
     records: dict[str, TrialRecord] = {}
     problems: list[str] = []
-    for line, row in enumerate(rows, start=2):
+    for line, texts in rows:
+        if any(texts[len(columns) :]):
+            rule = f"a row must have {len(columns)} fields, decimals with a point"
+            problems.append(f"{rule}, got {len(texts)} @ {path}:{line}")
+            continue
+        row = dict(zip_longest(columns, texts[: len(columns)], fillvalue=""))
         recipe: Recipe = {
-            key: _value(text) for key, text in row.items() if key not in (*OWN, metric) and text
+            key: _value(text) for key, text in row.items() if key not in ("", *OWN, metric) and text
         }
         try:
             cell, report = _cell(row), _report(row, metric)
@@ -54,7 +55,10 @@ def read_observations(path: Path, metric: str) -> list[TrialRecord]:
             continue
         name = row.get("trial") or f"{cell.workers}x{cell.batch_size} {recipe or ''}".strip()
         record = records.setdefault(name, TrialRecord(name, cell, recipe, len(records)))
-        if not record.take(report):
+        if (record.allocation, record.recipe) != (cell, recipe):
+            before, now = record.allocation.named(record.recipe), cell.named(recipe)
+            problems.append(f"{name} was {before} before, got {now} @ {path}:{line}")
+        elif not record.take(report):
             problems.append(f"epoch {report.epoch:g} of {name} was there before @ {path}:{line}")
     if problems:
         more = len(problems) - MOST_PROBLEMS
@@ -65,16 +69,30 @@ def read_observations(path: Path, metric: str) -> list[TrialRecord]:
     return list(records.values())
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
+def _rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Returns the columns, and the fields of each row with its line."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return [
-                {str(key).strip(): (text or "").strip() for key, text in row.items() if key}
-                for row in csv.DictReader(file)
-            ]
+            reader = csv.reader(file)
+            read = [(reader.line_num, [text.strip() for text in row]) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         msg = f"observations can't be read: {error} @ {path}"
         raise InvalidWorkloadError(msg) from error
+    return (read[0][1], read[1:]) if read else ([], [])
+
+
+def _check_columns(columns: Sequence[str], metric: str, path: Path) -> None:
+    needed = (*NEEDED, metric)
+    if missing := [name for name in needed if name not in columns]:
+        msg = (
+            f"observations must have rows with the columns {', '.join(needed)}, "
+            f"missing {', '.join(missing)}, got {list(columns)!r:.300} @ {path}. "
+            "Separate fields by commas, and name the metric's column by --metric."
+        )
+        raise InvalidWorkloadError(msg)
+    if twice := repeated(columns):
+        msg = f"observations must have each column once, got {', '.join(twice)} twice @ {path}"
+        raise InvalidWorkloadError(msg)
 
 
 def _cell(row: Mapping[str, str]) -> Allocation:

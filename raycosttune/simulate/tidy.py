@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from raycosttune.errors import InvalidWorkloadError
+from raycosttune.results.columns import repeated
 
 MOST_PROBLEMS = 20
 MOST = 1e12
@@ -45,6 +46,8 @@ class TidyFile:
             self.problems.append("it is empty")
         elif missing := [name for name in columns if name not in header]:
             self.problems.append(f"columns are missing: {', '.join(missing)}; it has {header}")
+        elif twice := repeated(header):
+            self.problems.append(f"it has more than one column {', '.join(twice)}")
         elif not rows:
             self.problems.append("it has no rows")
         if self.problems:

@@ -76,3 +76,46 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_an_amount_that_nobody_can_have_measured_is_refused(row: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidWorkloadError, match=r"must be a number from 0 to .*runs\.csv:2"):
         read_observations(write(tmp_path, HEADER, row), "value")
+
+
+@pytest.mark.parametrize(
+    ("header", "row"), [(HEADER, "2,64,1,0,5,0,9"), (f"{HEADER},lr", "2,64,1,0,5,0,9,0,1")]
+)
+def test_decimals_with_a_comma_are_not_read_as_other_columns(
+    header: str, row: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path, header, "2,64,1,1,0.9", row)
+    with pytest.raises(InvalidWorkloadError, match=r"decimals with a point, got \d @ .*:3$"):
+        read_observations(path, "value")
+
+
+def test_empty_fields_after_the_last_column_are_nothing(tmp_path: Path) -> None:
+    path = write(tmp_path, f"{HEADER},", "2,64,1,1,0.9,,", "2,64,2,1,0.9")
+    (run,) = read_observations(path, "value")
+    assert (len(run.reports), run.recipe) == (2, {})
+
+
+@pytest.mark.parametrize("column", ["value", "workers", "lr"])
+def test_a_column_that_comes_twice_is_refused(column: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"{HEADER},lr,{column}", "2,64,1,1,0.9,0.1,4")
+    with pytest.raises(InvalidWorkloadError, match=f"each column once, got {column} twice"):
+        read_observations(path, "value")
+
+
+@pytest.mark.parametrize("second", ["a,4,64,2,1,0.9,0.1", "a,2,64,2,1,0.9,0.2"])
+def test_a_trial_has_one_configuration(second: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"trial,{HEADER},lr", "a,2,64,1,1,0.5,0.1", second)
+    with pytest.raises(InvalidWorkloadError, match=r"a was 2 workers, batch 64, lr=0.1 before.*:3"):
+        read_observations(path, "value")
+
+
+def test_empty_lines_count_as_lines(tmp_path: Path) -> None:
+    path = write(tmp_path, HEADER, "", "", "2,64,1,1,much")
+    with pytest.raises(InvalidWorkloadError, match=r"runs\.csv:4$"):
+        read_observations(path, "value")
+
+
+def test_other_separators_are_told_by_the_columns_found(tmp_path: Path) -> None:
+    path = write(tmp_path, HEADER.replace(",", ";"), "2;64;1;1;0,9")
+    with pytest.raises(InvalidWorkloadError, match=r"got \['workers;batch_size.*by commas"):
+        read_observations(path, "value")

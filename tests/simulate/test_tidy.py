@@ -13,6 +13,12 @@ def test_a_spreadsheets_byte_order_mark_is_no_part_of_a_column(tmp_path: Path) -
     assert TraceWorkload.read(path, "tiny").space.batches == (32, 64)
 
 
+def test_a_column_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    header, row, *_ = TIMES.splitlines()
+    _, found = problems(folder(tmp_path, f"{header},workers\n{row},8\n"))
+    assert found == "  it has more than one column workers"
+
+
 @given(st.data())
 @settings(max_examples=30)
 def test_every_problem_of_a_file_is_named_at_once(
