@@ -72,7 +72,7 @@ def read_run(
         InvalidGoalError: If its goal breaks a rule.
         InvalidCostError: If the cost metric is in no journal, or fails.
     """
-    journal, rows = read_rows(Path(path).expanduser())
+    journal, rows = read_rows(path)
     past, folder = past_of(journal, rows), journal.parent
     times, why = Times.of(rows), read_why(rows)
     goal = replace(past.goal, **changes or {})

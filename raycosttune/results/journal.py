@@ -84,17 +84,17 @@ def read_rows(path: Path | str) -> tuple[Path, list[Row]]:
         InvalidStateError: If there is no journal, or it can't be read.
     """
     journal = journal_of(path)
-    if not journal.is_file():
+    try:
+        rows = read_journal(journal) if journal.is_file() else None
+    except (OSError, InvalidStateError) as error:
+        msg = f"the journal {journal} can't be read: {error}"
+        raise InvalidStateError(msg) from error
+    if rows is None:
         msg = (
             f"a sweep must have a journal, found none @ {journal}. Name the folder of an "
             "experiment whose search was a CostAwareSearch, as ~/ray_results/NAME."
         )
         raise InvalidStateError(msg)
-    try:
-        rows = read_journal(journal)
-    except (OSError, InvalidStateError) as error:
-        msg = f"the journal {journal} can't be read: {error}"
-        raise InvalidStateError(msg) from error
     if not rows:
         msg = (
             f"a sweep's journal must hold a header, got an empty file @ {journal}. Its sweep ended "
@@ -142,8 +142,12 @@ def read_journal(path: Path) -> list[Row]:
 
 def journal_of(path: Path | str) -> Path:
     """Returns the journal of a run's folder; a file is taken as the journal itself."""
-    path = Path(path).expanduser().resolve()
-    return path / FOLDER / JOURNAL if path.is_dir() else path
+    path = Path(path)
+    try:
+        path = path.expanduser().resolve()
+        return path / FOLDER / JOURNAL if path.is_dir() else path
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a home that nobody has
+        return path  # reading it says what is wrong
 
 
 def kept_aside(path: Path) -> Path:

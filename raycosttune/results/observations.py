@@ -75,7 +75,7 @@ def _rows(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
             read = [(reader.line_num, [text.strip() for text in row]) for row in reader if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         msg = f"observations can't be read: {error} @ {path}"
         raise InvalidWorkloadError(msg) from error
     return (read[0][1], read[1:]) if read else ([], [])

@@ -48,14 +48,15 @@ class RecordedWorkload(TableWorkload):
         """
         journal = journal_of(path)
         folder = journal.parent.parent if journal.parent.name == FOLDER else journal.parent
-        if not journal.is_file():
-            msg = f"a recorded sweep must have a journal, found none @ {journal}"
-            raise InvalidWorkloadError(msg)
         try:
-            records = read_trials(read_journal(journal)).values()
+            rows = read_journal(journal) if journal.is_file() else None
+            records = None if rows is None else read_trials(rows).values()
         except (InvalidStateError, OSError, KeyError, TypeError, ValueError) as error:
             msg = f"the journal {journal} can't be replayed: {error!r}"
             raise InvalidWorkloadError(msg) from error
+        if records is None:
+            msg = f"a recorded sweep must have a journal, found none @ {journal}"
+            raise InvalidWorkloadError(msg)
         try:
             return cls.of(records, goal, name=folder.name)
         except InvalidWorkloadError as error:

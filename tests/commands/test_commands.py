@@ -180,6 +180,12 @@ def test_a_sweep_that_never_begins_is_not_waited_for_for_ever(
     assert ("waiting up to 0.3 s" in result.output) == ("--wait" in limit)
 
 
+def test_a_home_that_nobody_has_is_told() -> None:
+    result = call("watch", Path("~nobody-has-this-name"), "--once")
+    assert result.exit_code == 2
+    assert "must have a journal, found none" in " ".join(result.output.split())
+
+
 def test_a_sweep_that_was_broken_off_is_not_watched_for_ever(tmp_path: Path) -> None:
     result = call("watch", broken_off(tmp_path))
     assert result.exit_code == 0

@@ -249,6 +249,18 @@ def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
         read_sweep(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["loop/x", "n" * 300, "nul\0"])
+def test_a_path_that_nothing_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InvalidStateError, match=r"found none @|can't be read"):
+        read_sweep(tmp_path / name)
+
+
+def test_a_home_that_nobody_has_is_refused() -> None:
+    with pytest.raises(InvalidStateError, match="found none @ ~"):
+        read_sweep("~nobody-has-this-name/run")
+
+
 def test_what_is_tried_on_machines_of_two_sizes_is_refused(tmp_path: Path) -> None:
     session = Session(SPACE, GOAL, clock=lambda: 0.0)
     for k, cell in enumerate((Allocation(4, 64, 1), Allocation(2, 64, 2))):

@@ -19,7 +19,7 @@ from raycosttune.results.journal import Journal
 from raycosttune.results.rows import asked_row, observation_row
 from raycosttune.simulate.noise import Noise
 from raycosttune.simulate.oracle import Truth
-from raycosttune.simulate.recorded import RecordedWorkload
+from raycosttune.simulate.recorded import RecordedWorkload, read_recorded_header
 from raycosttune.simulate.run import simulate
 from raycosttune.simulate.table import TableWorkload
 from raycosttune.simulate.workload import Curve
@@ -147,6 +147,15 @@ def test_an_empty_journal_is_refused(tmp_path: Path) -> None:
 def test_a_folder_without_a_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidWorkloadError, match="must have a journal, found none @"):
         RecordedWorkload.read(tmp_path, GOAL)
+
+
+@pytest.mark.parametrize("name", ["loop", "n" * 300])
+def test_a_path_that_nothing_can_have_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InvalidWorkloadError, match=r"found none @|can't be replayed"):
+        RecordedWorkload.read(tmp_path / name, GOAL)
+    with pytest.raises(InvalidWorkloadError, match=r"holds no journal|can't be replayed"):
+        read_recorded_header(tmp_path / name)
 
 
 ASKED = asked_row(record("a", ()))
