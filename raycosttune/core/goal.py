@@ -6,7 +6,14 @@ from typing import Literal, NoReturn
 
 from raycosttune.core.constraint import Bound, Constraint, RunBudget
 from raycosttune.core.observation import Report
-from raycosttune.core.value import read_count, read_name, read_number, read_real, read_text
+from raycosttune.core.value import (
+    MOST_AMOUNT,
+    read_count,
+    read_name,
+    read_number,
+    read_real,
+    read_text,
+)
 from raycosttune.errors import InvalidGoalError
 
 Mode = Literal["max", "min"]
@@ -64,8 +71,9 @@ class Goal:
             value = getattr(self, name)
             if value is not None:
                 self._take_real(name)
-                if value <= 0:
-                    _refuse(name, "be positive", value, " Leave it out for no limit.")
+                if not 0 < value <= MOST_AMOUNT:
+                    rule = "be positive and at most 10**15"
+                    _refuse(name, rule, value, " Leave it out for no limit.")
         self._take_constraints()
         self._take_count("planned_runs")
         if self.max_epochs is not None:

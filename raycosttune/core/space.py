@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 
 from raycosttune.core.figure import counted, described
 from raycosttune.core.node_type import NodeType, count_of, pairs_of
-from raycosttune.core.value import checked, read_count, read_text
+from raycosttune.core.value import MOST_COUNT, checked, read_count, read_text
 from raycosttune.errors import InvalidSpaceError
 
 BatchReading = Literal["global", "local"]
@@ -139,6 +139,8 @@ class Space:
                 f"{self._most}. Offer fewer workers or a larger cluster."
             )
             raise InvalidSpaceError(msg)
+        if (most := max(cell.batch_size for cell in self.cells)) > MOST_COUNT:
+            _refuse("batches", "be at most 10**12 over all workers", most)
 
     @cached_property
     def cells(self) -> tuple[Allocation, ...]:

@@ -1,4 +1,5 @@
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,8 @@ def test_no_number_never_reaches_the_target(
             for value, rule in (
                 (0, "positive"),
                 (-1.5, "positive"),
+                (1e16, "at most 10**15"),
+                (sys.float_info.max, "at most 10**15"),
                 (math.nan, "a finite number"),
                 (math.inf, "a finite number"),
                 ("60", "a finite number"),

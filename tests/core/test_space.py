@@ -84,6 +84,13 @@ def test_excluding_pairs_leaves_exactly_the_other_cells(space: Space, data: st.D
     assert narrowed.cells == tuple(sorted(left))
 
 
+def test_a_local_batch_is_bounded_over_all_workers() -> None:
+    space = Space((1, 2000), (10**9,), batch="local", max_workers=1)
+    assert space.cells == (Allocation(1, 10**9),)
+    with pytest.raises(InvalidSpaceError, match=r"at most 10\*\*12 over all workers, got 2000"):
+        replace(space, max_workers=None)
+
+
 def test_a_pair_is_excluded_by_the_batch_as_the_user_reads_it() -> None:
     space = Space((1, 2), (32, 64), batch="local", excluded=((2, 32), (7, 7)))
     assert space.cells == (Allocation(1, 32), Allocation(1, 64), Allocation(2, 128))
