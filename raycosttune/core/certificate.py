@@ -59,7 +59,7 @@ class Certificate:
 def certify(known: Knowledge, incumbent: Incumbent) -> Certificate:
     """Bounds the saving of every cell that was not measured through."""
     least = least_costs(known, incumbent)
-    gap = 0.0 if len(least) == 0 else 1 - float(least.min()) / incumbent.cost.mid
+    gap = 0.0 if len(least) == 0 else incumbent.saved_by(float(least.min()))
     slacks = math.expm1(known.times.slack), math.expm1(known.accuracy.slack)
     return Certificate(
         gap,

@@ -1,6 +1,5 @@
 """What a run costs: the metric that a sweep minimises."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import numpy as np
 
 from raycosttune.core.array import Floats
 from raycosttune.core.space import Allocation
+from raycosttune.core.value import read_number
 from raycosttune.errors import InvalidCostError
 
 SECONDS_PER_HOUR = 3600.0
@@ -107,11 +107,8 @@ def checked_value(
     except Exception as error:
         msg = f"{type(metric).__name__} raised {error!r} for {where()}. {cure}"
         raise InvalidCostError(msg) from error
-    try:
-        cost = float(value)
-    except (TypeError, ValueError, OverflowError):
-        cost = math.nan
-    if not (math.isfinite(cost) and cost >= 0):
+    cost = read_number(value)
+    if cost is None or cost < 0:
         msg = (
             f"a cost must be a finite number of at least 0, got {value!r} from "
             f"{type(metric).__name__} for {where()}. {cure}"

@@ -38,7 +38,7 @@ def likely_gap(outlook: Outlook, incumbent: Incumbent) -> float:
     few = mean + outlook.log_seconds - FEW_SDS * np.hypot(sd, outlook.sd)
     seconds = outlook.startups + np.exp(few)
     costs = np.where(known.keeps(known.places, seconds), seconds * outlook.rates, math.inf)
-    return max(1 - float(costs[is_open].min()) / incumbent.cost.mid, 0.0)
+    return max(incumbent.saved_by(float(costs[is_open].min())), 0.0)
 
 
 def _epochs(outlook: Outlook, batch: int) -> tuple[float, float]:

@@ -64,6 +64,20 @@ def test_a_cost_is_passed_on_as_a_float(value: float) -> None:
     assert cost == value
 
 
+class Pair:
+    """Is like a tensor of two elements, which is no number."""
+
+    def __float__(self) -> float:
+        msg = "a Tensor with 2 elements cannot be converted to Scalar"
+        raise RuntimeError(msg)
+
+
+@pytest.mark.parametrize("value", ["3", True, None, Pair(), 10**400, -1e-9])
+def test_what_is_no_number_is_no_cost(value: object) -> None:
+    with pytest.raises(InvalidCostError, match="a cost must be a finite number of at least 0"):
+        checked_cost(Custom(lambda _a, _s: value), Allocation(1, 64), 60)
+
+
 class DearWorkerHours(WorkerHours):
     """Costs more than its parent says."""
 

@@ -11,6 +11,7 @@ from raycosttune.core.stopping import decide, decide_without_cost
 from tests.core.drive import Simulation, amdahl, goal
 
 SPACE = Space((1, 2), (64, 128))
+WIDE = Space((1, 2, 4), (64, 128, 256))
 CELL, OTHER = SPACE.cells[:2]
 JOB = amdahl(SPACE)
 GOAL = goal()
@@ -127,3 +128,48 @@ def test_a_trial_that_hangs_ends_at_the_deadlines_though_its_cost_is_unknown() -
     assert cause(sweep.overdue({"t": 81.0})["t"]) is StopCause.DEADLINE
     simulation.now = 1000.0
     assert cause(sweep.overdue({})["t"]) is StopCause.BUDGET
+
+
+class Free:
+    """Is a cost metric of machines that cost nothing, up to some workers."""
+
+    unit = "EUR"
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        return 0.0 if allocation.workers <= self.workers else allocation.workers * seconds
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("deadline", [None, 500.0])
+def test_what_is_free_can_not_be_beaten_and_ends_the_sweep(
+    workers: int, deadline: float | None
+) -> None:
+    sweep = Simulation(WIDE, goal(deadline_seconds=deadline), amdahl(WIDE), cost=Free(workers))
+    end = sweep.run()
+    assert not end.is_failure
+    plan = sweep.session.plan()
+    assert isinstance(plan, Plan)
+    if workers == 4 or deadline is None:
+        assert plan.predicted_cost.mid == 0
+        assert (plan.certificate.gap, plan.likely_saving) == (0, 0)
+    assert sweep.session.explain()
+
+
+class Rising:
+    """Is a cost metric whose price rises from call to call."""
+
+    unit = "EUR"
+    calls = 0
+
+    def __call__(self, allocation: Allocation, seconds: float) -> float:
+        self.calls += 1
+        return allocation.workers * seconds * (1 + self.calls / 1000)
+
+
+def test_a_price_that_rises_from_call_to_call_leaves_a_plan() -> None:
+    sweep = Simulation(WIDE, goal(), amdahl(WIDE), cost=Rising())
+    assert not sweep.run().is_failure
+    assert isinstance(sweep.session.plan(), Plan)
