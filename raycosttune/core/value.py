@@ -10,6 +10,7 @@ Value = TypeVar("Value")
 MOST_AMOUNT = 1e15
 LEAST_AMOUNT = 1e-12  # seconds or epochs that no clock and no loop tells from none
 MOST_COUNT = 10**12
+NO_NUMBERS = tuple("bcmMSU")  # NumPy's truths, complex numbers, times and texts
 
 
 def read_number(value: object) -> float | None:
@@ -20,6 +21,8 @@ def read_number(value: object) -> float | None:
     if type(value) is float:  # the usual case, of which a journal holds millions
         return value if math.isfinite(value) else None
     if isinstance(value, (bool, str, bytes)) or value is None:
+        return None
+    if getattr(getattr(value, "dtype", None), "kind", "") in NO_NUMBERS:
         return None
     try:
         number = float(value)  # type: ignore[arg-type]  # refused below

@@ -34,6 +34,17 @@ def test_what_is_no_number_is_none(read: Callable[[object], object], value: obje
     assert is_whole or read(value) is None
 
 
+@pytest.mark.parametrize("read", NUMBERS)
+@pytest.mark.parametrize(
+    "value",
+    [np.ones(1, bool)[0], np.array("1"), np.complex128(1), np.timedelta64(1, "s"), np.array(b"1")],
+)
+def test_what_is_no_number_is_none_of_numpy_either(
+    read: Callable[[object], object], value: object
+) -> None:
+    assert read(value) is None
+
+
 @given(st.floats(-1e15, 1e15))
 def test_a_number_of_any_float_type_is_kept(value: float) -> None:
     for read in (read_number, read_real, read_amount):
