@@ -67,7 +67,9 @@ def opened(run: Path, options: Mapping[str, Any]) -> "Run":
     try:
         return _observed(run, options) if run.suffix == ".csv" else _recorded(run, options)
     except RayCostTuneError as error:
-        raise click.UsageError(str(error)) from error
+        from raycosttune.report.text import visible  # noqa: PLC0415 - takes a second
+
+        raise click.UsageError(visible(error)) from error
 
 
 def _recorded(run: Path, options: Mapping[str, Any]) -> "Run":

@@ -180,6 +180,17 @@ def test_a_sweep_that_never_begins_is_not_waited_for_for_ever(
     assert ("waiting up to 0.3 s" in result.output) == ("--wait" in limit)
 
 
+def test_a_terminal_is_sent_no_command_by_an_error_either(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    row = "\x1b[2J,1,64,1,5,0.5"
+    path.write_text(f"trial,workers,batch_size,epoch,seconds,value\n{row}\n{row}\n")
+    options = ("--target", "0.9", "--mode", "max")
+    result = CliRunner().invoke(main, ["plan", str(path), *options], color=True)
+    assert result.exit_code == 2
+    assert "was there before" in " ".join(result.output.split())
+    assert "\x1b" not in result.output
+
+
 def test_a_home_that_nobody_has_is_told() -> None:
     result = call("watch", Path("~nobody-has-this-name"), "--once")
     assert result.exit_code == 2
