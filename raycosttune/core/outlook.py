@@ -21,8 +21,9 @@ MISSING = 4.0  # what a batch counts, in whole runs, under laws that no cell is 
 RESTART = 1.43  # a restart costs more than what it costs whoever knows the epochs in advance
 LEAST_CHANCE, EVEN = 1e-3, 0.5
 LEAST_RATE = 1e-12
+LEAST_COST = 1e-300
 LEAST_SD = 0.02
-HOPE = 1.0
+HOPE = 1.0  # deviations by which an unknown epoch time may turn out shorter
 NEGLIGIBLE = 1e-15  # laws of so little weight change no average
 
 
@@ -48,7 +49,12 @@ class Outlook:
         known: What the records say; epoch times are measured in at least one cell.
         recipe: Key of a recipe, or None for one not tried.
         can_resize: Whether a run may change its workers.
+
+    Attributes:
+        caution: Deviations by which a step takes an uncertain epoch time longer.
     """
+
+    caution = 1.0
 
     def __init__(self, known: Knowledge, recipe: str | None, *, can_resize: bool) -> None:
         self.known, self.recipe = known, recipe
@@ -106,31 +112,6 @@ class Outlook:
         return float((self.belief.weights * np.isfinite(self.costs).any(axis=2)).sum())
 
     @cached_property
-    def soonest(self) -> Floats:
-        """Seconds of the fastest run under each law, shape (s, o), uncertain cells hoped fast."""
-        epochs = self.belief.epochs
-        hoped = np.exp(self.log_seconds - HOPE * self.sd)
-        soonest = np.full(epochs.shape[:2], math.inf)
-        for k, batch in enumerate(self.batches):
-            at = self.places(batch)
-            seconds = (self.startups[at] + epochs[:, :, k, None] * hoped[at]).min(axis=-1)
-            is_legal = epochs[:, :, k] <= (self.known.goal.max_epochs or math.inf)
-            soonest = np.minimum(soonest, np.where(is_legal, seconds, math.inf))
-        return soonest
-
-    @cached_property
-    def hope(self) -> float:
-        """The most that the chance of some cell to meet the deadline may turn out to be."""
-        return float((self.belief.weights * (self.soonest <= self.limit)).sum())
-
-    def deadline_for(self, chance: float) -> float:
-        """Returns the least deadline that some cell may meet with a chance; infinite for none."""
-        order = np.argsort(self.soonest, axis=None)
-        total = np.cumsum(self.belief.weights.ravel()[order])
-        k = min(int(np.searchsorted(total, chance)), len(total) - 1)
-        return float(self.soonest.ravel()[order][k])
-
-    @cached_property
     def _filled(self) -> Floats:
         return np.where(np.isfinite(self.costs), self.costs, MISSING * self.whole)
 
@@ -171,7 +152,7 @@ class Outlook:
         """
         weights = self.belief.weights * self.belief.survival(batch_size, stages)
         total = weights.sum(axis=(1, 2))
-        costs = np.tensordot(weights, self._filled, axes=2) / np.maximum(total, 1e-300)[:, None]
+        costs = np.tensordot(weights, self._filled, axes=2) / np.maximum(total, LEAST_COST)[:, None]
         known = np.where(total > 0, costs.min(axis=1), MISSING * self.whole)
         return np.asarray(RESTART * known, dtype=np.float64)
 
@@ -225,7 +206,7 @@ class Outlook:
         )
         stages, failing = self._failing(batch_size, epoch)
         counts = [self.cells[int(place)].workers for place in k]
-        unsure = np.where(self.sd[k] > UNSURE_SD, self.sd[k], 0.0)
+        unsure = np.where(self.sd[k] > UNSURE_SD, self.caution * self.sd[k], 0.0)
         seconds = np.exp(self.log_seconds[k] + unsure)
         choices = Choices(
             seconds,
@@ -239,7 +220,7 @@ class Outlook:
         if going is None:
             failing = np.maximum(failing, penalty)
         else:
-            failing = failing * (penalty / failing[0])
+            failing = failing * (penalty / max(failing[0], LEAST_COST))
         step: Step = best_step(
             choices,
             stages,

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from raycosttune.core.array import Floats
+from raycosttune.core.fresh import Fresh
 from raycosttune.core.goal import Goal
 from raycosttune.core.knowledge import Knowledge
+from raycosttune.core.next_run import worth_before
 from raycosttune.core.node_type import Free, free_of
 from raycosttune.core.outlook import Outlook
 from raycosttune.core.planner import Planner
@@ -74,7 +76,8 @@ def choose_profile(
         return profile if profile.held.workers <= free_of(free, profile.held.node_type) else None
     incumbent = known.incumbent
     recipe = planner.new_recipe if incumbent is None else incumbent.recipe
-    return next_profile(known, planner.outlook(recipe), free, left)
+    fresh = None if incumbent else planner.fresh(recipe)
+    return next_profile(known, planner.outlook(recipe), free, left, fresh=fresh)
 
 
 def first_profile(known: Knowledge, free: Free = None) -> Profile:
@@ -102,21 +105,34 @@ def first_profile(known: Knowledge, free: Free = None) -> Profile:
 
 
 def next_profile(
-    known: Knowledge, outlook: Outlook, free: Free = None, left: Left = UNLIMITED
+    known: Knowledge,
+    outlook: Outlook,
+    free: Free = None,
+    left: Left = UNLIMITED,
+    *,
+    fresh: Fresh | None = None,
 ) -> Profile | None:
     """Returns the profile that pays best, or None where none pays.
 
-    Where a batch has reached the target, a sample is worth what the plan is expected to fall by.
-    Elsewhere an uncertain epoch time puts at risk the chance that its cell is near the best,
+    Where a batch has reached the target, a sample is worth what the plan is expected to fall by;
+    where none has and a run must be in time, at least what the next one is expected to. Elsewhere
+    an uncertain epoch time puts at risk the chance that its cell is near the best,
     times the part of its deviation that a sample takes away, times what runs still cost. Until
     the target is reached that is the next run alone: what later ones need can be timed then,
     when the epochs are known.
+
+    Args:
+        known: What the records say.
+        outlook: What runs may cost.
+        free: Workers that are free.
+        left: What the sweep may still cost and take.
+        fresh: What the next run may cost, None where something has reached the target.
     """
     samples = known.samples_per_epoch
     most = MOST_PROFILES * len(known.space.types)
     if len(known.profiles) >= most or known.remaining_runs == 0 or samples is None:
         return None
-    saved = _saved(known, outlook)
+    saved = _saved(known, outlook, fresh)
     if not saved.any():
         return None
     steps = STEPS * np.exp(outlook.log_seconds) / samples
@@ -148,7 +164,7 @@ def next_profile(
     return None if best is None else best[1]
 
 
-def _saved(known: Knowledge, outlook: Outlook) -> Floats:
+def _saved(known: Knowledge, outlook: Outlook, fresh: Fresh | None) -> Floats:
     """What one more sample of each cell is expected to save, 0 where none is to be taken."""
     sd, near, incumbent = outlook.sd, outlook.near, known.incumbent
     # A recipe that was not tried may be of any class: what one of them timed counts as timed.
@@ -162,6 +178,8 @@ def _saved(known: Knowledge, outlook: Outlook) -> Floats:
     if incumbent is not None:
         worth = runs * worth_timing(outlook, incumbent)
         saved = np.where(np.isnan(worth), saved, worth)
+    if fresh is not None and math.isfinite(outlook.limit):
+        saved = np.maximum(saved, worth_before(outlook, fresh, is_open))
     shut = left_out(known.profiles)
     return np.where([cell in shut for cell in outlook.cells], 0.0, saved)
 

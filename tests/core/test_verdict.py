@@ -8,7 +8,7 @@ from raycosttune.core.knowledge import Knowledge
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.space import Allocation, Space
-from raycosttune.core.verdict import LEAST_HOPE, lost
+from raycosttune.core.verdict import LEAST_HOPE, hope, lost
 from tests.core.drive import Job, amdahl, goal
 from tests.core.told import begun, know, session, vain
 
@@ -39,7 +39,7 @@ def test_what_the_bounds_prove_ends_a_sweep_and_what_they_say_of_tried_recipes_d
 def test_a_planner_that_holds_falling_epochs_possible_goes_on_where_bounds_would_not() -> None:
     known, planner = moment(goal(deadline_seconds=300.0), vain(LONG, SMALL, 20))
     assert infeasible(known)
-    assert planner.outlook("{}").hope > LEAST_HOPE
+    assert hope(planner.outlook("{}")) > LEAST_HOPE
     assert not lost(known, planner, recipes=False)
 
 
