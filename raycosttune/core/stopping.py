@@ -17,6 +17,7 @@ from raycosttune.core.limits import reached_limit
 from raycosttune.core.observation import TrialRecord
 from raycosttune.core.planner import Planner
 from raycosttune.core.space import Allocation
+from raycosttune.core.turned import turned
 
 
 def decide(
@@ -65,7 +66,7 @@ def decide_without_cost(known: Knowledge, record: TrialRecord, elapsed_seconds: 
 
 
 def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
-    """Stops a run that has reached the target, or made all the epochs that it may."""
+    """Stops a run at the target, after all the epochs that it may make, or that gets worse."""
     goal, last = known.goal, record.reports[-1]
     if (met := next(filter(goal.is_met, record.run), None)) is not None:
         why = f"reached the target of {goal.wanted} with {goal.metric} {met.value:.4g}"
@@ -73,7 +74,22 @@ def _over(known: Knowledge, record: TrialRecord) -> Stop | None:
     if goal.max_epochs is not None and last.epoch >= goal.max_epochs:
         why = f"not at the target after {counted(goal.max_epochs, 'epoch')}"
         return Stop(StopCause.EPOCHS, why)
-    return None
+    return _turned(known, record)
+
+
+def _turned(known: Knowledge, record: TrialRecord) -> Stop | None:
+    """Stops a run whose metric has long been getting worse."""
+    trial = next((each for each in known.live if each.record is record), None)
+    since = None if trial is None else turned(trial.gaps)
+    if trial is None or since is None:
+        return None
+    values = {epoch: known.goal.target - known.goal.sign * gap for epoch, gap in trial.gaps}
+    epoch, best = max(values.items(), key=lambda pair: known.goal.sign * pair[1])
+    last = values[trial.gaps[-1][0]]
+    why = (
+        f"{known.goal.metric} has got worse since epoch {epoch:g}: {best:.4g} there, {last:.4g} now"
+    )
+    return Stop(StopCause.EPOCHS, why)
 
 
 def _guard(

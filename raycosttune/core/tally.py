@@ -22,6 +22,7 @@ from raycosttune.core.runs import Hits, Runs
 from raycosttune.core.space import Allocation, Space
 from raycosttune.core.step_model import Bools
 from raycosttune.core.timings import Timings
+from raycosttune.core.turned import turned
 
 OFTEN = ("recipes", "epochs", "_timings")  # what every report changes
 SELDOM = ("best", "own", "misses", "failures", "late_starts", "ends")
@@ -45,8 +46,8 @@ class Tally:
         misses: How often runs in a cell ended before the target.
         failures: How often each cell failed, or passed the deadline, before a report.
         late_starts: How often so many workers of a type had not begun to train by the deadline.
-        ends: How often runs in a cell went to their end: by themselves, at the deadline or with
-            the last legal epoch.
+        ends: How often runs in a cell went to their end: by themselves, at the deadline, with
+            the last legal epoch, or after they had turned.
         out_of_memory: The cells that ran out of memory.
         own_ends: How many runs ended by themselves before the target.
         last_own_end: The most epochs that one of these made.
@@ -159,7 +160,7 @@ class Tally:
             return
         is_own = cause is EndCause.FINISHED
         is_last = record.epoch >= self._most_epochs or record.run_seconds >= self._limit
-        self.ends[cell] += is_own or is_last
+        self.ends[cell] += is_own or is_last or turned(trial.gaps) is not None
         self.misses[cell] += trial.reached is None
         if is_own and record.reports[-1].value is not None:
             self.own_ends += 1
