@@ -11,7 +11,7 @@ import click
 from raycosttune import Allocation, CostMetric, Goal, NodeHours, RayCostTuneError
 from raycosttune.commands.advise import advise_command
 from raycosttune.commands.explain import explain_command
-from raycosttune.commands.options import SWEEP_S_OWN, cost_of
+from raycosttune.commands.options import SWEEP_S_OWN, cost_of, refused
 from raycosttune.commands.plan import plan_command
 from raycosttune.commands.report import report_command
 from raycosttune.commands.watch import watch_command
@@ -78,7 +78,7 @@ def simulate_command(source: Path, policies: str, *, as_json: bool, **options: A
     try:
         results = _replay(source, [name.strip() for name in policies.split(",")], options)
     except RayCostTuneError as error:
-        raise click.UsageError(str(error)) from error
+        raise refused(error) from error
     if as_json:
         click.echo(json.dumps(results, indent=1))
         return

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from raycosttune import RayCostTuneError
+from raycosttune.commands.options import refused
 
 
 @click.command("advise")
@@ -41,7 +42,7 @@ def advise_command(target: str, batch: int, *, as_json: bool, **options: Any) ->
             profile, algorithms = probe_report.profiled(target, batch, cluster, **options)
         found = guide(profile, cluster)
     except RayCostTuneError as error:
-        raise click.UsageError(str(error)) from error
+        raise refused(error) from error
     if as_json:
         data = probe_report.report_data(profile, found, algorithms)
         click.echo(json.dumps(data, indent=1))

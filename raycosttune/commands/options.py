@@ -67,9 +67,14 @@ def opened(run: Path, options: Mapping[str, Any]) -> "Run":
     try:
         return _observed(run, options) if run.suffix == ".csv" else _recorded(run, options)
     except RayCostTuneError as error:
-        from raycosttune.report.text import visible  # noqa: PLC0415 - takes a second
+        raise refused(error) from error
 
-        raise click.UsageError(visible(error)) from error
+
+def refused(error: RayCostTuneError) -> click.UsageError:
+    """Returns what a command ends with; an error quotes files, which hold what they like."""
+    from raycosttune.report.text import visible  # noqa: PLC0415 - takes a second
+
+    return click.UsageError(visible(error))
 
 
 def _recorded(run: Path, options: Mapping[str, Any]) -> "Run":

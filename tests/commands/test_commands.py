@@ -229,3 +229,14 @@ def test_a_running_sweep_is_watched_until_it_ends(tmp_path: Path) -> None:
     assert [len(each["running"]) for each in told] == [1, 0]
     assert told[-1]["ends"] == {"reached": 1, "failed": 1}
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["simulate", "advise"])
+def test_no_command_sends_a_terminal_what_an_error_quotes(command: str, tmp_path: Path) -> None:
+    named = tmp_path / "a\x1b[2Jname"
+    named.mkdir()
+    options = ["--batch", "8"] if command == "advise" else []
+    result = CliRunner().invoke(main, [command, str(named), *options], color=True)
+    assert result.exit_code == 2
+    assert "name" in result.output
+    assert "\x1b" not in result.output
