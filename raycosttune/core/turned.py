@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from raycosttune.core.array import Floats
+from raycosttune.core.learning_curve import PER_MEDIAN
 
 LATE = 4.0  # times the epochs of the best evaluation, after which a run counts as turned
 LATER = 10  # evaluations after the best one at least
 FIRM = 4.0  # deviations of an evaluation, or steps between its values, that it has got worse
 PART = 0.05  # of all that it had got better
-ROBUST = 1.4826 / math.sqrt(1.5)  # deviation of one over the median distance from its neighbours
 
 
 def turned(gaps: Sequence[tuple[float, float]]) -> float | None:
@@ -47,4 +47,4 @@ def _noise(single: Floats) -> float:
     """Returns the deviation of an evaluation, or the least step of its values if that is more."""
     beside = np.abs(single[1:-1] - (single[:-2] + single[2:]) / 2)
     steps = np.diff(np.unique(single))
-    return max(float(np.median(beside)) * ROBUST, float(steps.min(initial=math.inf)))
+    return max(float(np.median(beside)) * PER_MEDIAN, float(steps.min(initial=math.inf)))
