@@ -30,7 +30,7 @@ import argparse
 import csv
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -139,8 +139,9 @@ def workload(traces: Path, job: str, node_type: str) -> TableWorkload:
             )
     space = measured_space(set(times), 1)
     medians = {
-        cell: [statistics.median(told) for told in zip(*times[cell.workers, cell.batch_size])]  # noqa: B905 - pairs
+        cell: [statistics.median(told) for told in zip(*pairs, strict=True)]
         for cell in space.cells
+        if (pairs := times[cell.workers, cell.batch_size])
     }
     nearest = {b: min(by_batch, key=lambda own: abs(math.log(own / b))) for b in space.batches}
     return TableWorkload(
@@ -160,7 +161,7 @@ def searched(
     sessions: list[Session] = []
     able = Abilities(profile=True, resize=True)
 
-    def start(clock):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - simulate types it
+    def start(clock: Callable[[], float]) -> Session:
         args = job.space, goal
         sessions.append(
             Session(*args, cost=cost, max_concurrent=1, abilities=able, prior=prior, clock=clock)

@@ -76,7 +76,7 @@ def choose_profile(
         return profile if profile.held.workers <= free_of(free, profile.held.node_type) else None
     incumbent = known.incumbent
     recipe = planner.new_recipe if incumbent is None else incumbent.recipe
-    fresh = None if incumbent else planner.fresh(recipe)
+    fresh = planner.fresh(recipe) if incumbent is None else None
     return next_profile(known, planner.outlook(recipe), free, left, fresh=fresh)
 
 
